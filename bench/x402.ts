@@ -20,6 +20,8 @@ Starts a devnet in a process of its own and, in this one, our facilitator (with 
   verify_and_settle_per_s  payments verified, settled and confirmed, as for one paid request
   paid_requests_per_s      complete requests with ours: 402, payment, verify, handler, settle, 200; with their p50 and p99
   pass_requests_per_s      the same requests, opened by a pass of one payment each; counted_pass_...: with its requests counted
+  schemes                  exact and upto (half of the maximum charged): verified and settled per second, CPU time of this
+                           process per payment, and bytes of the header PAYMENT-SIGNATURE
 Each is the median over rounds. Prints one line of JSON, with the ratios of ours to the published one.
 `
 
@@ -54,6 +56,23 @@ async function measure(judge: Judge, market: Market, count: number, samples: Sam
   push(samples, 'verify_and_settle_per_s', settle)
 }
 
+/** Measures a scheme with our facilitator: payments verified and settled, its CPU time, and the size of the header. */
+async function measureScheme(market: Market, scheme: 'exact' | 'upto', count: number, samples: Samples): Promise<void> {
+  const requirements = scheme === 'exact' ? market.requirements : market.upto
+  const charged = scheme === 'exact' ? requirements : { ...requirements, amount: '500' }
+  const payments = await market.payments(count, requirements)
+  const before = process.cpuUsage()
+  const perSecond = await inTurn(count, async (index) => {
+    const { isValid, invalidReason } = await market.ours.verify(payments[index]!, requirements)
+    const { success, errorReason } = await market.ours.settle(payments[index]!, charged)
+    if (!isValid || !success) throw new Error(`${scheme}: ${invalidReason} ${errorReason}`)
+  })
+  const { user, system } = process.cpuUsage(before)
+  push(samples, 'verify_and_settle_per_s', perSecond)
+  push(samples, 'facilitator_cpu_ms', (user + system) / 1000 / count)
+  push(samples, 'header_bytes', Buffer.from(JSON.stringify(payments[0])).toString('base64').length)
+}
+
 function push(samples: Samples, name: string, value: number): void {
   samples.set(name, [...(samples.get(name) ?? []), value])
 }
@@ -85,6 +104,7 @@ async function main(): Promise<void> {
   const judges = [market.ours, market.theirs]
   for (const judge of judges) await measure(judge, market, 20, new Map())
   const samples = new Map(judges.map((judge) => [judge, new Map() as Samples]))
+  const schemes = { exact: new Map() as Samples, upto: new Map() as Samples }
   const paid: PaidOutcome[] = []
   const opened: PaidOutcome[] = []
   const counted: PaidOutcome[] = []
@@ -92,6 +112,7 @@ async function main(): Promise<void> {
     for (const judge of round % 2 === 0 ? judges : judges.toReversed()) {
       await measure(judge, market, count, samples.get(judge)!)
     }
+    for (const scheme of ['exact', 'upto'] as const) await measureScheme(market, scheme, count, schemes[scheme])
     paid.push(await paidRequests(market, count, concurrency))
     opened.push(await paidRequests(market, count, concurrency, { minutes: 60 }))
     counted.push(await paidRequests(market, count, concurrency, { requests: 1_000_000 }))
@@ -104,6 +125,7 @@ async function main(): Promise<void> {
     latchkey: medians(ours),
     published: medians(theirs),
     ratios: Object.fromEntries([...ours].map(([name, own]) => [name, tidy(pairedRatio(own, theirs.get(name)!))])),
+    schemes: { exact: medians(schemes.exact), upto: medians(schemes.upto) },
     ...requestFigures('paid', paid),
     ...requestFigures('pass', opened),
     ...requestFigures('counted_pass', counted),

@@ -16,7 +16,17 @@ export const groups = [
   },
   {
     text: 'Pay and sell',
-    pages: ['selling', 'buying', 'passes', 'stores', 'frameworks', 'gateway', 'published-packages'],
+    pages: [
+      'selling',
+      'buying',
+      'passes',
+      'schemes/upto',
+      'schemes/channel',
+      'stores',
+      'frameworks',
+      'gateway',
+      'published-packages',
+    ],
   },
   { text: 'Keys and agents', pages: ['daemon', 'agents', 'mcp', 'money', 'audit'] },
   { text: 'Test', pages: ['devnet', 'testing-refusals', 'migrating-from-localnet'] },

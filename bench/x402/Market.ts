@@ -21,6 +21,8 @@ export const priceMicroDollars = 1_000
 export class Market {
   readonly chain: Chain
   readonly requirements: PaymentRequirements
+  /** The same price as the maximum of a price by usage. */
+  readonly upto: PaymentRequirements
   readonly ours: Judge
   readonly theirs: Judge
   readonly facilitator: Facilitator
@@ -42,6 +44,7 @@ export class Market {
       maxTimeoutSeconds: 300,
       extra: { feePayer: sponsor!.address },
     }
+    this.upto = { ...this.requirements, scheme: 'upto' }
     // On disk, as in the command.
     const store = new SqliteSettlements(storeFile)
     this.facilitator = new Facilitator({ chains: [chain], feePayer: Signer.fromSecretKey(sponsor!.secretKey), store })
@@ -60,11 +63,11 @@ export class Market {
     return new Market(await Chain.open({ network, nodes, genesisHash }), facts, storeFile)
   }
 
-  async payments(count: number): Promise<PaymentPayload[]> {
+  async payments(count: number, requirements = this.requirements): Promise<PaymentPayload[]> {
     const resource = { url: 'http://localhost/weather' }
     const payments: PaymentPayload[] = []
     for (let index = 0; index < count; index++) {
-      const { payload } = await this.#buyer.pay({ x402Version: 2, resource, accepts: [this.requirements] })
+      const { payload } = await this.#buyer.pay({ x402Version: 2, resource, accepts: [requirements] })
       payments.push(payload)
     }
     return payments

@@ -10,4 +10,4 @@ export {
   type Sells,
   type Setting,
 } from './Family.js'
-export { newest, newestModules, newestVersions } from './newest.js'
+export { newest, newestModules, newestVersions, setSettlementOverrides } from './newest.js'

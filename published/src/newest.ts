@@ -5,7 +5,7 @@ import { ExactAvmScheme as FacilitatorScheme } from '@x402/avm/exact/facilitator
 import { ExactAvmScheme as ServerScheme } from '@x402/avm/exact/server'
 import { x402Facilitator } from '@x402/core/facilitator'
 import { HTTPFacilitatorClient } from '@x402/core/server'
-import { paymentMiddleware as expressMiddleware, x402ResourceServer } from '@x402/express'
+import { paymentMiddleware as expressMiddleware, setSettlementOverrides, x402ResourceServer } from '@x402/express'
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { paymentMiddleware as honoMiddleware } from '@x402/hono'
 import { familyOf, type Modules } from './Family.js'
@@ -25,6 +25,8 @@ export const newestModules: Modules = {
   FacilitatorScheme,
   toFacilitatorAvmSigner,
 }
+
+export { setSettlementOverrides }
 
 export const newest = familyOf(newestModules)
 

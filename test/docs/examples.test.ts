@@ -179,6 +179,21 @@ test('passes sells an hour: the second request is not paid', async (t) => {
   assert.equal(((await second.json()) as { requestsLeft: number }).requestsLeft, 98)
 })
 
+test('usage streams an answer, and charges for its tokens', async (t) => {
+  t.mock.method(console, 'log', () => undefined)
+  const url = await startShop(t, 'usage/seller.js')
+  const chain = await world.chain()
+  const signer = Signer.fromMnemonic((await world.devnet()).accounts[2]!.mnemonic)
+  const buyer = new Buyer({ signer, chains: chain })
+  const { AVM_ADDRESS } = await environment()
+  const received = async (): Promise<bigint> => (await chain.algod.holding(AVM_ADDRESS!, 31566704n))!.amount
+  const before = await received()
+  const body = 'one two three'
+  const answer = await payingFetch(buyer)(`${url}/complete`, { method: 'POST', body })
+  assert.deepEqual([answer.status, await answer.text()], [200, 'three two one '])
+  await until('the charge', async () => (await received()) - before === 300n)
+})
+
 test("agent pays with a token within the owner's limits, and is refused beyond them", async () => {
   const { dataDir, address } = await world.daemon()
   const network = Network.fullCaip2((await world.devnet()).genesisHash).replace('algorand:', '')

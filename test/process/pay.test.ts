@@ -7,6 +7,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
+import { paymentGate, paymentOf } from '@latchkey/x402/node'
+import { Chain, Gate } from '@latchkey/x402/server'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { missingProgram } from '../support/programs.test.helper.js'
@@ -69,6 +71,37 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     const pending = await fetch(`${facts.devnet.url}/v2/transactions/pending/${transaction}`)
     assert.equal(pending.status, 200)
     assert.ok(readFileSync(log, 'utf8').includes(transaction!))
+  })
+
+  test('shows the maximum of a price by usage, and the charge, with a key here and in the daemon', async (t) => {
+    const { kmd, buyer, devnet, environment } = facts
+    const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId: 31566704n })
+    const accepts = { price: { upTo: '$0.50' }, payTo: devnet.accounts[3]!.address }
+    const facilitators = environment['FACILITATOR_URL']!
+    const gate = await Gate.open({ routes: { '/model': { accepts } }, chains: chain, facilitators })
+    const server = createServer(
+      paymentGate(gate, (request, response) => {
+        paymentOf(request)?.charge?.('$0.0132')
+        response.end('{}')
+      }),
+    ).listen(0, '127.0.0.1')
+    t.after(() => server.close())
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/model`
+    const keyOptions = ['-d', kmd.dataDir, '--wallet', buyer.wallet, '--key', buyer.address, '--no-password']
+    const dollar = String.raw`\(USDC, asset 31566704\)`
+    for (const [more, env] of [[[], words()] as const, [keyOptions, {}] as const]) {
+      const { code, stderr } = await run([url, '--yes', ...more, ...options()], env)
+      assert.equal(code, 0, stderr)
+      assert.match(stderr, new RegExp(`^The request costs up to \\$0\\.5 ${dollar}, to `))
+      assert.match(stderr, new RegExp(`\nPaid \\$0\\.0132 ${dollar} of up to \\$0\\.5 ${dollar} to `))
+    }
+    const { stderr } = await run([url, '--yes', '--json', ...options()], words())
+    const { state, payment, receipt } = JSON.parse(stderr.trim().split('\n').at(-1)!)
+    assert.deepEqual([state, payment.amount, receipt.amount], ['settled', '500000', '13200'])
+    assert.deepEqual([payment.charge.amount, payment.charge.transactionId], ['13200', receipt.transaction])
+    const refused = await run([url, '--yes', '--max', '$0.49', ...options()], words())
+    assert.notEqual(refused.code, 0, 'the limit applies to the maximum')
   })
 
   test('pays with a key in the daemon', async () => {

@@ -42,9 +42,11 @@ for (const [name, host] of Object.entries(hosts)) {
     const market = await openMarket(t)
     const port = await host(t, createFacilitatorHandler({ facilitator: market.facilitator, maxBodyBytes: 10_000 }))
     const url = `http://127.0.0.1:${port}`
-    const supported = (await (await fetch(`${url}/supported`)).json()) as { kinds: { network: string }[] }
+    const supported = (await (await fetch(`${url}/supported`)).json()) as {
+      kinds: { scheme: string; network: string }[]
+    }
     assert.deepEqual(
-      supported.kinds.map(({ network }) => network),
+      supported.kinds.filter(({ scheme }) => scheme === 'exact').map(({ network }) => network),
       market.chain.ids,
     )
     const headers = { 'content-type': 'application/json' }

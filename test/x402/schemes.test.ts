@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Network } from '@latchkey/algorand'
 import type { Devnet } from '@latchkey/devnet'
-import { newestModules } from '@latchkey/published'
+import { newestModules, setSettlementOverrides } from '@latchkey/published'
 import { decodeReceipt } from '@latchkey/x402/client'
 import {
   AlgorandClientScheme,
@@ -136,6 +136,48 @@ test('A15 our schemes in the newest published packages, with both ids of the net
     assert.deepEqual([paid.status, await paid.json()], [200, { weather: 'sunny' }])
     assert.equal(decodeReceipt(paid.headers.get('payment-response')!).network, network)
     assert.equal((await possessions(local, dollar)).buyer[1], before.buyer[1]! - cent)
+  }
+})
+
+test('a price by usage in the newest published packages, charged with setSettlementOverrides', {
+  timeout,
+}, async (t) => {
+  const local = await openLocal(t)
+  const { devnet, buyer, seller, sponsor } = local
+  const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId: dollar })
+  const { x402Facilitator, x402ResourceServer, HTTPFacilitatorClient, expressMiddleware, x402Client, pay } =
+    newestModules
+  const feePayer = Signer.fromSecretKey(keyOf(sponsor))
+  const scheme = new AlgorandFacilitatorScheme({ chains: [chain], feePayer, scheme: 'upto' })
+  const facilitator = new x402Facilitator().register([...chain.ids] as NetworkId[], scheme)
+  const url = await listen(t, facilitatorApi(facilitator))
+  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url }))
+  server.register('algorand:*', new AlgorandServerScheme({ chains: chain, scheme: 'upto' }))
+  const network = chain.caip2 as NetworkId
+  const accepts = { scheme: 'upto', network, price: '$0.50', payTo: String(seller.addr) }
+  for (const [amount, charged] of [
+    ['13200', 13_200n],
+    ['10%', 50_000n],
+    ['$0.05', 50_000n],
+  ] as const) {
+    const app = express().use(expressMiddleware({ 'GET /model': { accepts } }, server))
+    app.get('/model', (_, response) => {
+      setSettlementOverrides(response, { amount })
+      response.json({ answer: 42 })
+    })
+    const signer = Signer.fromSecretKey(keyOf(buyer))
+    const own = new AlgorandClientScheme({ signer, chains: chain, scheme: 'upto' })
+    const client = new x402Client().register('algorand:*', own)
+    const before = await possessions(local, dollar)
+    const paid = await pay(client)(`${await listen(t, app)}/model`)
+    assert.deepEqual([paid.status, await paid.json()], [200, { answer: 42 }])
+    assert.equal(paid.headers.get('settlement-overrides'), null)
+    const receipt = decodeReceipt(paid.headers.get('payment-response')!)
+    assert.deepEqual([receipt.success, receipt.amount], [true, `${charged}`])
+    const after = await possessions(local, dollar)
+    assert.equal(after.buyer[1], before.buyer[1]! - charged)
+    assert.equal(after.seller[1], before.seller[1]! + charged)
+    assert.equal(own.buyer.payments.all()[0]!.charge?.amount, `${charged}`)
   }
 })
 

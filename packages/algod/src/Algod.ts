@@ -22,6 +22,7 @@ import {
   readContent,
   readHolding,
   readHoldings,
+  readLease,
   readParameters,
   readSimulation,
   readSubmission,
@@ -35,6 +36,7 @@ import type {
   AlgodOptions,
   AssetInfo,
   Holding,
+  LeasedTransfer,
   LookupOptions,
   SimulationFailure,
   SubmitOptions,
@@ -332,6 +334,26 @@ export class Algod {
    */
   async isInBlock(transactionId: string, round: bigint): Promise<boolean> {
     return (await this.blockTransactionIds(round, this.quorum)).includes(transactionId)
+  }
+
+  /**
+   * Returns the transaction of a sender with a lease in the block of a round; undefined if there is none. Returning
+   * undefined takes a {@link quorum} of nodes that have the block.
+   *
+   * @throws AlgodError `not_found` if no node has the block, `no_quorum` if too few have it
+   */
+  async leaseInBlock(round: bigint, sender: string, lease: Uint8Array): Promise<LeasedTransfer | undefined> {
+    const path = `/v2/blocks/${round}?format=json`
+    let found: LeasedTransfer | undefined
+    let count = 0
+    const read = (response: NodeResponse): boolean => {
+      if (response.status === 404) throw response.notFound(path)
+      found ??= readLease(response.members(), sender, lease)
+      return ++count >= this.quorum || found !== undefined
+    }
+    await this.#pool.each({ method: 'GET', path }, read, { mayHedge: true })
+    if (found !== undefined || count >= this.quorum) return found
+    throw new AlgodError('no_quorum', `${count} of ${this.quorum} nodes have the block of round ${round}`)
   }
 
   /** Returns the information of an embedded devnet, or undefined for any other node. */

@@ -13,6 +13,7 @@ export type {
   AlgodOptions,
   AssetInfo,
   Holding,
+  LeasedTransfer,
   LookupOptions,
   SimulationFailure,
   SubmitOptions,

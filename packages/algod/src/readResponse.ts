@@ -7,6 +7,7 @@ import type {
   AccountState,
   AssetInfo,
   Holding,
+  LeasedTransfer,
   SimulationFailure,
   SubmitResult,
   SuggestedParameters,
@@ -86,6 +87,21 @@ export function readTransaction(response: NodeResponse): TransactionState {
 export function readContent(members: Members, transactionId: string): Transaction.Transaction | undefined {
   const signed = members.has('txn') ? members.object('txn') : undefined
   return signed === undefined ? undefined : decodeTransaction(signed.value('txn'), transactionId)
+}
+
+/** Finds the transaction of a sender with a lease in a block. */
+export function readLease(members: Members, sender: string, lease: Uint8Array): LeasedTransfer | undefined {
+  const block = members.object('block')
+  const text = Bytes.toBase64(lease)
+  for (const element of block.has('txns') ? block.list('txns') : []) {
+    const txn = block.objectOf(element).object('txn')
+    if (txn.optionalText('lx') !== text || txn.optionalText('snd') !== sender) continue
+    const isAssetTransfer = txn.optionalText('type') === 'axfer'
+    const uint = (name: string): bigint => (isAssetTransfer && txn.has(name) ? txn.uint(name) : 0n)
+    const receiver = isAssetTransfer ? txn.address('arcv') : undefined
+    return { isAssetTransfer, receiver, assetId: uint('xaid'), amount: uint('aamt') }
+  }
+  return undefined
 }
 
 /** If nodes report different states of a transaction, the most certain one counts. */

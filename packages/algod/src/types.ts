@@ -108,6 +108,16 @@ export type TransactionDetails = {
   readonly transaction: Transaction.Transaction | undefined
 }
 
+/** A transaction that holds a lease. */
+export type LeasedTransfer = {
+  /** Whether the transaction transfers an asset. Its other members are empty or 0 if not. */
+  readonly isAssetTransfer: boolean
+  readonly receiver: string | undefined
+  readonly assetId: bigint
+  /** In base units. */
+  readonly amount: bigint
+}
+
 /** A node that reports that a transaction is not on the ledger. */
 export type Absence = {
   /** The index of the node among the nodes of the client. */

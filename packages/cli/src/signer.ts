@@ -81,6 +81,7 @@ export function daemonSigner({ dataDir, wallet, address, password: read }: Daemo
   return {
     ...signer,
     sign: (transaction) => explaining(() => signer.sign(transaction)),
+    signUpto: (authorization) => explaining(() => signer.signUpto!(authorization)),
     check: () => explaining(async () => signer.check?.()),
   }
 }

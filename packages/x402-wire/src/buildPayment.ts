@@ -101,7 +101,10 @@ export function buildPayment(order: PaymentOrder): BuiltPayment {
 }
 
 /** Long enough for the seller to respond and settle. Not longer, because the payment can be settled until then. */
-function validityRounds({ isPublicNetwork, maxTimeoutSeconds }: PaymentOrder): number {
+export function validityRounds({
+  isPublicNetwork,
+  maxTimeoutSeconds,
+}: Pick<PaymentOrder, 'isPublicNetwork' | 'maxTimeoutSeconds'>): number {
   if (!isPublicNetwork) return maxRounds
   return Math.min(maxRounds, Math.ceil(maxTimeoutSeconds / minRoundSeconds) + spareRounds)
 }

@@ -43,6 +43,26 @@ export const errors = {
     message: 'A transaction of the payment could not be decoded.',
     hint: 'Encode it as msgpack, in standard base64.',
   },
+  invalid_upto_payload: {
+    message: 'The payload has no program, nonce and signature.',
+    hint: 'Use a client that supports the scheme upto on Algorand.',
+  },
+  invalid_upto_program: {
+    message: 'The program is not the template of the scheme upto.',
+    hint: 'Sign version 1 of the template, and no other program.',
+  },
+  invalid_upto_lease: {
+    message: 'The lease is not derived from the terms and the nonce.',
+    hint: 'Derive it as the scheme upto defines.',
+  },
+  invalid_upto_signature: {
+    message: 'The signature of the program is invalid.',
+    hint: 'Sign the program with the key that authorizes the payer.',
+  },
+  upto_amount_exceeds_maximum: {
+    message: 'The amount is above the maximum that the buyer authorized.',
+    hint: 'Charge at most the maximum.',
+  },
   fee_too_high: {
     message: 'The network asks for a higher fee than the buyer allows.',
     hint: 'Wait until the network is less busy, or raise `maxFeeMicroAlgos`.',

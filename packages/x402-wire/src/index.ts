@@ -53,3 +53,7 @@ export type {
   SupportedResponse,
   VerifyResponse,
 } from './types.js'
+export * as UptoPayment from './UptoPayment.js'
+export { UptoError, type UptoErrorCode, type UptoPayload } from './UptoPayment.js'
+export type { UptoTerms } from './UptoProgram.js'
+export * as UptoProgram from './UptoProgram.js'

@@ -9,6 +9,10 @@ export { X402Error }
 /** The error codes of `@latchkey/x402`, with their messages and hints. */
 export const errors = {
   ...wireErrors,
+  invalid_charge: {
+    message: 'A handler charged an amount that cannot be parsed, or is above the authorized maximum.',
+    hint: 'Charge dollars or base units, at most `upTo` of the route.',
+  },
   unknown_network: {
     message: 'The network is unknown.',
     hint: 'Use mainnet, testnet, betanet, local or a CAIP-2 id such as algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe.',

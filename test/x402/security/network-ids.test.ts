@@ -34,12 +34,12 @@ function knowing(...ids: string[]): FacilitatorClient {
 test('A15 the facilitator lists both ids over HTTP, the older one first, each with the fee payer', async (t) => {
   const { url } = await serveFacilitator(t, market.facilitator)
   const { kinds } = (await (await fetch(`${url}/supported`)).json()) as {
-    kinds: { network: string; extra: { feePayer: string } }[]
+    kinds: { scheme: string; network: string; extra: { feePayer: string } }[]
   }
   const feePayer = market.devnet.accounts[4]!.address
   assert.deepEqual(
-    kinds.map(({ network, extra }) => [network, extra.feePayer]),
-    both.map((id) => [id, feePayer]),
+    kinds.map(({ scheme, network, extra }) => [scheme, network, extra.feePayer]),
+    ['exact', 'upto'].flatMap((scheme) => both.map((id) => [scheme, id, feePayer])),
   )
 })
 

@@ -44,9 +44,11 @@ test('supported names one fee payer, always the same', async (t) => {
   const extra = { feePayer: sponsor.address }
   assert.deepEqual(
     supported.kinds,
-    [`algorand:${Bytes.toBase64(chain.genesisHash)}`, chain.caip2].map((network) => {
-      return { x402Version: 2, scheme: 'exact', network, extra }
-    }),
+    ['exact', 'upto'].flatMap((scheme) =>
+      [`algorand:${Bytes.toBase64(chain.genesisHash)}`, chain.caip2].map((network) => {
+        return { x402Version: 2, scheme, network, extra }
+      }),
+    ),
   )
   assert.deepEqual(supported.signers, { 'algorand:*': [sponsor.address] })
   assert.deepEqual(facilitator.supported(), supported)

@@ -20,15 +20,18 @@ import { checkClaimant, Reservations } from './limits/Reservations.js'
 import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
 import { FeePayers, isLongerThan } from './settle/FeePayers.js'
 import { responseOf, Settler } from './settle/Settler.js'
+import { failureCode } from './settle/settlementStep.js'
 import { MemoryListings } from './store/Listings.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from './store/Settlements.js'
 import {
+  isUpto,
   transactionIdOf,
   type VerifiedPayment,
   VerifiedPayments,
   verificationKey,
   verifyPayment,
 } from './verify/verifyPayment.js'
+import { settlementFee, verifyUpto, verifyUptoSettlement, withAmount } from './verify/verifyUpto.js'
 
 const catalogueStopMs = 1_000
 
@@ -127,9 +130,13 @@ export class Facilitator {
     const kinds = this.#chains.flatMap((chain) => {
       const payers = this.#feePayers.working(chain.caip2)
       const extras = payers.length === 0 ? [{}] : payers.map(({ address }) => ({ extra: { feePayer: address } }))
+      // Only the named account can send a group of the scheme `upto`.
+      const schemes = payers.length === 0 ? ['exact'] : ['exact', 'upto']
       // Listed under both ids: published sellers look up the id that they know, and use its first kind.
-      return extras.flatMap((extra) =>
-        chain.ids.map((id) => ({ x402Version: 2, scheme: 'exact', network: id as `${string}:${string}`, ...extra })),
+      return schemes.flatMap((scheme) =>
+        extras.flatMap((extra) =>
+          chain.ids.map((id) => ({ x402Version: 2, scheme, network: id as `${string}:${string}`, ...extra })),
+        ),
       )
     })
     const extensions = this.catalogue === undefined ? [] : [Discovery.key]
@@ -146,7 +153,7 @@ export class Facilitator {
       const admission = this.#admitCaller(caller)
       if (admission !== undefined) await admission
       const key = verificationKey(payload, requirements)
-      const payment = this.#verifyPayment(payload, requirements, caller, key)
+      const payment = this.#verifyPayment(payload, requirements, caller, { key })
       this.policy.check(caller, requirements, payment)
       const known = await this.#holdOrFind(payment, requirements, caller)
       if (known !== undefined) this.#checkKnown(known, caller)
@@ -170,17 +177,19 @@ export class Facilitator {
     let transaction = ''
     try {
       const payment = await this.#readPayment(payload, requirements, caller)
-      transaction = payment.group.transactionId
+      const id = payment.group.transactionId
+      // The transaction of an authorization is not known before its amount is recorded.
+      transaction = payment.authorization === undefined ? id : ''
       // For a payment verified here, recording it shows whether it is already recorded.
-      const isWaiting = this.#reservations.isWaiting(transaction, claimantOf(caller))
-      const known = isWaiting ? undefined : await this.#settler.find(transaction)
+      const isWaiting = this.#reservations.isWaiting(id, claimantOf(caller))
+      const known = isWaiting ? undefined : await this.#settler.find(id)
       if (known !== undefined) this.#checkClaim(known, caller)
       const result = await (known === undefined
         ? this.#startOnce(payment, requirements, caller)
         : this.#settler.wait(known))
       const isEnd = result.state === 'settled' && known?.state !== 'settled'
       if (isEnd) this.catalogue?.add(payload, result)
-      this.metrics.count('settle', result.state === 'failed' ? 'invalid_exact_avm_settlement_failed' : result.state)
+      this.metrics.count('settle', result.state === 'failed' ? failureCode(result) : result.state)
       return responseOf(result, network)
     } catch (error) {
       const { code, message } = this.#reasonOf(error, 'unexpected_settle_error', { payload, caller })
@@ -232,11 +241,14 @@ export class Facilitator {
     payload: PaymentPayload,
     requirements: PaymentRequirements,
     caller: Caller,
-    key = verificationKey(payload, requirements),
+    {
+      key = verificationKey(payload, requirements),
+      isSettling = false,
+    }: { key?: string | undefined; isSettling?: boolean } = {},
   ): VerifiedPayment {
-    const [chains, feePayers] = [this.#chains, this.#feePayers.addresses]
-    const payment =
-      this.#verified.get(key) ?? verifyPayment(payload, requirements, { chains, feePayers, ...this.#options })
+    const options = { chains: this.#chains, feePayers: this.#feePayers.addresses, ...this.#options }
+    const verify = !isUpto(payload) ? verifyPayment : isSettling ? verifyUptoSettlement : verifyUpto
+    const payment = this.#verified.get(key) ?? verify(payload, requirements, options)
     const { transactionId } = payment.group
     caller.onPayment?.(transactionId)
     tracePayment(transactionId, payment.chain.caip2)
@@ -252,7 +264,7 @@ export class Facilitator {
   async #readPayment(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller) {
     if (!this.policy.hasRequests(caller) && !(await this.#isKnown(payload))) await this.#admitCaller(caller)
     try {
-      return this.#verifyPayment(payload, requirements, caller)
+      return this.#verifyPayment(payload, requirements, caller, { isSettling: true })
     } catch (error) {
       await this.#countRequest(caller)
       throw error
@@ -332,7 +344,10 @@ export class Facilitator {
     }
     const claimant = claimantOf(caller)
     const isVerified = this.#reservations.isVerified(transactionId, keyOf(payment), claimant)
-    const { known, wasHeld = isVerified } = isVerified ? {} : await this.#holds.hold(payment, requirements, claimant)
+    // An authorization that was verified some time ago is simulated with the amount that is charged.
+    const charged = isVerified ? payment : chargedPayment(payment)
+    const { known, wasHeld = isVerified } =
+      isVerified || payment.charge === 0n ? {} : await this.#holds.hold(charged, requirements, claimant)
     if (known !== undefined) {
       this.#checkClaim(known, caller)
       return this.#settler.wait(known)
@@ -373,16 +388,15 @@ export class Facilitator {
     this.#checkClaim(known, caller)
     if (known.state === 'settled') throw new PaymentError('duplicate_settlement', 'this payment is already settled')
     if (known.state === 'pending') return
-    throw new PaymentError(
-      'invalid_exact_avm_settlement_failed',
-      known.errorMessage ?? 'the payment was rejected before',
-    )
+    throw new PaymentError(failureCode(known), known.errorMessage ?? 'the payment was rejected before')
   }
 
-  async #settlementOf(payment: VerifiedPayment, claimant: string): Promise<Settlement> {
+  /** Builds the transfer of an authorization. The amount is chosen here, once: the record excludes every other one. */
+  async #settlementOf(verified: VerifiedPayment, claimant: string): Promise<Settlement> {
+    const payment = await this.#transferOf(verified)
     const { chain, group, feeIndex, payer, payTo, amount, assetId, firstValid, lastValid, feeMicroAlgos } = payment
-    const members = group.members.map(({ bytes }) => bytes)
-    if (feeIndex !== undefined) {
+    const members = payment.charge === 0n ? [] : group.members.map(({ bytes }) => bytes)
+    if (feeIndex !== undefined && members.length > 0) {
       const { transactionId } = group
       const onError = (error: unknown): void => this.#onError(error, { transactionId })
       members[feeIndex] = await this.#feePayers.sign(group.members[feeIndex]!, onError)
@@ -402,6 +416,13 @@ export class Facilitator {
       claimant,
       createdMs: Date.now(),
     }
+  }
+
+  async #transferOf(payment: VerifiedPayment): Promise<VerifiedPayment> {
+    const { charge } = payment
+    if (charge === undefined) return payment
+    if (charge === 0n) return { ...payment, amount: 0n, feeMicroAlgos: 0n }
+    return withAmount(payment, { amount: charge, feeMicroAlgos: await settlementFee(payment, this.#options) })
   }
 
   /** The part of an error that callers see. The rest is for the operator. */
@@ -430,6 +451,12 @@ function subjectOf(payload: PaymentPayload, error: unknown): string | undefined 
   } catch {
     return undefined
   }
+}
+
+/** A payment of the amount that is charged; the payment itself if the amount is fixed. */
+function chargedPayment(payment: VerifiedPayment): VerifiedPayment {
+  const { charge, feeMicroAlgos } = payment
+  return charge === undefined ? payment : withAmount(payment, { amount: charge, feeMicroAlgos })
 }
 
 function tooManyRequests(): PaymentError {

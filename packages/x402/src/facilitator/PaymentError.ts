@@ -114,6 +114,62 @@ export const paymentErrors = {
     message: 'The payment is valid for too many rounds, is not valid yet, or has expired.',
     hint: 'Make a new payment.',
   },
+  invalid_upto_avm_payload: {
+    message: 'The payload of the scheme upto cannot be read: it lacks a program, a nonce or a signature.',
+    hint: 'Use a client that supports the scheme.',
+  },
+  invalid_upto_avm_scheme: {
+    message: 'The payment and its requirement do not both use the scheme upto, in version 2 of the protocol.',
+    hint: 'Pay one of the offers in accepts.',
+  },
+  invalid_upto_avm_program: {
+    message: 'The program is not the template of the scheme upto.',
+    hint: 'Sign version 1 of the template, and no other program.',
+  },
+  invalid_upto_avm_lease: {
+    message: 'The lease is not derived from the terms and the nonce, for example because the last valid round differs.',
+    hint: 'Derive it as the scheme defines.',
+  },
+  invalid_upto_avm_invalid_signature: {
+    message: 'The signature of the program is invalid.',
+    hint: 'Sign the program with the key that authorizes the payer.',
+  },
+  invalid_upto_avm_network_mismatch: {
+    message: 'The authorization is for another network, according to its network id or its genesis hash.',
+    hint: 'Check which node the buyer uses.',
+  },
+  invalid_upto_avm_asset_mismatch: {
+    message: 'The authorization is for another asset.',
+    hint: 'Authorize the asset that the requirement names.',
+  },
+  invalid_upto_avm_receiver_mismatch: {
+    message: 'The authorization does not go to payTo.',
+    hint: 'Authorize the address that the requirement names.',
+  },
+  invalid_upto_avm_amount_mismatch: {
+    message: 'The maximum of the authorization differs from the required maximum.',
+    hint: 'Authorize exactly `amount`.',
+  },
+  invalid_upto_avm_facilitator_mismatch: {
+    message: 'The authorization names an account that is not a fee account of this facilitator.',
+    hint: 'Name the `feePayer` of the requirement.',
+  },
+  invalid_upto_avm_settlement_exceeds_amount: {
+    message: 'The amount to settle is above the maximum that the buyer authorized, or is not an amount.',
+    hint: 'Charge at most the maximum.',
+  },
+  invalid_upto_avm_payload_validity: {
+    message: 'The authorization is valid for too many rounds, or has expired.',
+    hint: 'Make a new payment.',
+  },
+  invalid_upto_avm_simulation_failed: {
+    message: 'The ledger would reject a transfer of the maximum. The error text names the account and what it lacks.',
+    hint: 'Follow the error text.',
+  },
+  invalid_upto_avm_settlement_failed: {
+    message: 'The transfer was rejected or expired, for example because the buyer used the lease. Nothing was charged.',
+    hint: 'Make a new payment.',
+  },
   duplicate_settlement: {
     message: 'The payment is already on the ledger.',
     hint: 'Make a new payment: each payment pays for one request.',

@@ -1,4 +1,4 @@
-import { HeaderError, PaymentGroup } from '@latchkey/x402-wire'
+import { HeaderError, PaymentGroup, UptoPayment } from '@latchkey/x402-wire'
 import type {
   FindDefaultAsset,
   PaymentPayloadResult,
@@ -9,6 +9,16 @@ import type {
 import { type Chain, chainList } from '../chain/Chain.js'
 import { Buyer, type BuyerOptions } from '../client/buyer/Buyer.js'
 
+/** Options of an {@link AlgorandClientScheme}. */
+export type AlgorandClientSchemeOptions = BuyerOptions & {
+  /**
+   * The scheme to pay: fixed prices, or prices by usage.
+   *
+   * @default 'exact'
+   */
+  scheme?: 'exact' | 'upto' | undefined
+}
+
 /**
  * The scheme for clients of `@x402/core`.
  *
@@ -16,12 +26,13 @@ import { Buyer, type BuyerOptions } from '../client/buyer/Buyer.js'
  * client.register('algorand:*', new AlgorandClientScheme({ signer, chains: chain }))
  */
 export class AlgorandClientScheme implements SchemeNetworkClient {
-  readonly scheme = 'exact'
+  readonly scheme: 'exact' | 'upto'
   /** Makes the payments, within its limits. */
   readonly buyer: Buyer
   readonly #chains: readonly Chain[]
 
-  constructor(options: BuyerOptions) {
+  constructor({ scheme = 'exact', ...options }: AlgorandClientSchemeOptions) {
+    this.scheme = scheme
     this.buyer = new Buyer(options)
     this.#chains = chainList(options.chains)
   }
@@ -43,7 +54,12 @@ export class AlgorandClientScheme implements SchemeNetworkClient {
   }
 
   readonly schemeHooks: SchemeClientHooks = {
-    onPaymentResponse: async ({ paymentPayload }) => {
+    onPaymentResponse: async ({ paymentPayload, settleResponse }) => {
+      if (this.scheme === 'upto') {
+        const { id } = UptoPayment.read(paymentPayload.payload)
+        await this.buyer.lookUp(id, settleResponse?.transaction).catch(() => undefined)
+        return
+      }
       const { transactionId } = PaymentGroup.readPayment(paymentPayload.payload)
       // The ledger decides, not the seller's receipt. If no node responds, the payment is looked up when a limit is
       // reached.

@@ -8,6 +8,16 @@ import type {
 import { Facilitator } from '../facilitator/Facilitator.js'
 import type { FacilitatorOptions } from '../facilitator/FacilitatorOptions.js'
 
+/** Options of an {@link AlgorandFacilitatorScheme}. */
+export type AlgorandFacilitatorSchemeOptions = FacilitatorOptions & {
+  /**
+   * The scheme to verify and settle: fixed prices, or prices by usage, which need a `feePayer`.
+   *
+   * @default 'exact'
+   */
+  scheme?: 'exact' | 'upto' | undefined
+}
+
 /**
  * The scheme for facilitators of `@x402/core`.
  *
@@ -16,12 +26,13 @@ import type { FacilitatorOptions } from '../facilitator/FacilitatorOptions.js'
  * facilitator.register(testnet, new AlgorandFacilitatorScheme({ chains: [chain], feePayer }))
  */
 export class AlgorandFacilitatorScheme implements SchemeNetworkFacilitator {
-  readonly scheme = 'exact'
+  readonly scheme: 'exact' | 'upto'
   readonly caipFamily = 'algorand:*'
   /** Verifies and settles. */
   readonly facilitator: Facilitator
 
-  constructor(options: FacilitatorOptions) {
+  constructor({ scheme = 'exact', ...options }: AlgorandFacilitatorSchemeOptions) {
+    this.scheme = scheme
     this.facilitator = new Facilitator(options)
   }
 

@@ -15,6 +15,12 @@ import { type Chain, ChainError, chainList, parseAssetId } from '../chain/Chain.
 export type AlgorandServerSchemeOptions = {
   /** The networks to accept payments on. */
   chains: Chain | readonly Chain[]
+  /**
+   * The scheme of the prices: fixed, or by usage with `setSettlementOverrides`.
+   *
+   * @default 'exact'
+   */
+  scheme?: 'exact' | 'upto' | undefined
 }
 
 /**
@@ -24,15 +30,17 @@ export type AlgorandServerSchemeOptions = {
  * server.register('algorand:*', new AlgorandServerScheme({ chains: chain }))
  */
 export class AlgorandServerScheme implements SchemeNetworkServer {
-  readonly scheme = 'exact'
+  readonly scheme: 'exact' | 'upto'
   readonly defaultAssetTransferMethod = 'default'
-  readonly paymentFlows: Readonly<Record<string, PaymentFlowConfig>> = {
-    default: { supported: ['authorization', 'upfront'], default: 'authorization' },
-  }
+  readonly paymentFlows: Readonly<Record<string, PaymentFlowConfig>>
   readonly #chains: readonly Chain[]
 
   /** @throws OptionsError if no chain is passed */
-  constructor({ chains }: AlgorandServerSchemeOptions) {
+  constructor({ chains, scheme = 'exact' }: AlgorandServerSchemeOptions) {
+    this.scheme = scheme
+    const supported: PaymentFlowConfig['supported'] =
+      scheme === 'upto' ? ['authorization'] : ['authorization', 'upfront']
+    this.paymentFlows = { default: { supported, default: 'authorization' } }
     this.#chains = chainList(chains)
   }
 
@@ -49,6 +57,12 @@ export class AlgorandServerScheme implements SchemeNetworkServer {
       throw new ChainError('unsupported_network', `no chain was passed for ${AlgorandNetwork.describe(network)}`)
     const { assetId, amount } = await chain.resolvePrice(price)
     return { asset: assetId.toString(), amount: amount.toString() }
+  }
+
+  /** The decimals of the dollar of a network, for a settlement override in dollars. */
+  getAssetDecimals(asset: string, network: Network): number | undefined {
+    const chain = this.#chains.find((one) => one.matches(network))
+    return chain?.dollarAssetId?.toString() === asset ? 6 : undefined
   }
 
   async enhancePaymentRequirements(

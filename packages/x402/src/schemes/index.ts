@@ -1,4 +1,4 @@
-/** The scheme `exact` on Algorand for the published `@x402` packages. */
+/** The schemes `exact` and `upto` on Algorand for the published `@x402` packages. */
 export { AlgodError, type NodeAddress } from '@latchkey/algod'
 export { LatchkeyError } from '@latchkey/algorand'
 export { KmdClientError } from '@latchkey/kmd-client'
@@ -15,8 +15,8 @@ export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
 export { SignerError } from '../signer/Signer.js'
-export { AlgorandClientScheme } from './AlgorandClientScheme.js'
-export { AlgorandFacilitatorScheme } from './AlgorandFacilitatorScheme.js'
+export { AlgorandClientScheme, type AlgorandClientSchemeOptions } from './AlgorandClientScheme.js'
+export { AlgorandFacilitatorScheme, type AlgorandFacilitatorSchemeOptions } from './AlgorandFacilitatorScheme.js'
 export {
   AlgorandPaywall,
   type AlgorandPaywallOptions,

@@ -31,6 +31,7 @@ export {
   localFacilitator,
 } from './exchange/FacilitatorClient.js'
 export { type PassUse, type Payment, paymentOf } from './exchange/Payment.js'
+export { UsageError } from './exchange/Usage.js'
 export { Gate, GateError } from './gate/Gate.js'
 export { HookError } from './gate/GateEvents.js'
 export type {
@@ -49,7 +50,7 @@ export { type SellerSettings, SettingsError, sellerSettings } from './gate/selle
 export type { CustomPaywall, PaywallOptions, PaywallWallet } from './paywall/Paywall.js'
 export type { RequestPath } from './routes/GateRequest.js'
 export type { DiscoveryOptions } from './routes/openApi.js'
-export type { Accept, Dynamic } from './routes/Requirements.js'
+export type { Accept, Dynamic, UpToPrice } from './routes/Requirements.js'
 export type {
   DescribedRoute,
   RouteInput,

@@ -1,4 +1,5 @@
 import { type ConnectOptions, Kmd, type Password, type Wallet } from '@latchkey/kmd-client'
+import { UptoPayment, UptoProgram } from '@latchkey/x402-wire'
 import { isUnset } from '../chain/Chain.js'
 import { OptionsError } from '../errors.js'
 import { checkSender, type Signer, SignerError } from './Signer.js'
@@ -55,6 +56,12 @@ export function fromKmd(options: KmdSignerOptions): Signer {
     sender,
     sign: async (transaction) =>
       (await opened()).signTransaction(transaction, sender === undefined ? {} : { publicKey: address }),
+    // The program is built here from the terms. The owner's wallet signs it; agents cannot sign programs.
+    signUpto: async (authorization) => {
+      UptoPayment.checkUnsigned(authorization, sender ?? address)
+      const program = UptoProgram.build(authorization.terms)
+      return (await opened()).signProgram({ address, program })
+    },
     // Lists the keys, which needs the handle as signing does. A trial signature would appear in the daemon's log.
     check: async () => {
       if ((await (await opened()).keys()).includes(address)) return

@@ -1,5 +1,6 @@
 /** Signers sign transactions for an address. The keys stay where they are. */
 import { Address, Bytes, Ed25519, Mnemonic, Multisig, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { UptoError, type UptoPayload, UptoPayment } from '@latchkey/x402-wire'
 import { isAddress } from '../chain/Chain.js'
 import { PartyError } from '../errors.js'
 
@@ -32,6 +33,15 @@ export type Signer = {
    * @default a trial signature of a transaction that no ledger accepts
    */
   readonly check?: (() => Promise<void>) | undefined
+  /**
+   * Signs the program of an authorization for a price by usage, and returns the signature. Builds the program from the
+   * terms: a signer never signs a program that it is given.
+   *
+   * @default offers of the scheme `upto` are not paid
+   */
+  readonly signUpto?:
+    | ((authorization: UptoPayment.UnsignedAuthorization, purpose?: SigningPurpose) => Promise<Uint8Array> | Uint8Array)
+    | undefined
 }
 
 /** Options of the signers that hold a key in this process. */
@@ -88,8 +98,12 @@ export function fromSeed(seed: Uint8Array, { sender }: KeyOptions = {}): Signer 
     const canonical = Transaction.canonicalize(bytes)
     return attach(canonical.bytes, canonical.sender)
   }
+  const signUpto = (authorization: UptoPayment.UnsignedAuthorization): Uint8Array => {
+    UptoPayment.checkUnsigned(authorization, sender ?? address)
+    return Ed25519.sign(UptoPayment.bytesToSign(authorization), secretKey)
+  }
   ownSigners.set(sign, { address, attach })
-  return { address, sender, sign }
+  return { address, sender, sign, signUpto }
 }
 
 type OwnSigner = {
@@ -170,6 +184,30 @@ export async function signChecked(
   const isValid = msig === undefined ? isSignature(sig, message, authorizer) : isMultisig(msig, message, authorizer)
   if (!isValid) throw new SignerError('invalid_signature', 'the signer returned an invalid signature')
   return signed
+}
+
+/**
+ * Signs an authorization for a price by usage, and returns its payload. The signature is checked.
+ *
+ * @throws {@link SignerError}
+ */
+export async function signAuthorization(
+  signer: Signer,
+  authorization: UptoPayment.UnsignedAuthorization,
+  purpose?: SigningPurpose,
+): Promise<UptoPayload> {
+  if (signer.signUpto === undefined) {
+    throw new SignerError('invalid_signature', 'the signer does not sign authorizations of the scheme upto')
+  }
+  const signature = await signer.signUpto(authorization, purpose)
+  const payload = UptoPayment.toPayload(authorization, signature, signer.address)
+  try {
+    UptoPayment.read(payload)
+  } catch (error) {
+    if (!(error instanceof UptoError)) throw error
+    throw new SignerError('invalid_signature', 'the signer returned an invalid signature', { cause: error })
+  }
+  return payload
 }
 
 function decode(signed: Uint8Array): SignedTransaction.Decoded {

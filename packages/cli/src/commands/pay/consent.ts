@@ -16,7 +16,10 @@ export async function confirmPayment(
   isConfirmed: boolean,
 ): Promise<boolean> {
   const price = describeAmount(amount, asset, microDollars !== undefined)
-  const lines = [`The request costs ${price}, to ${requirement.payTo} on ${Network.phrase(chain.caip2)}.`]
+  const where = `to ${requirement.payTo} on ${Network.phrase(chain.caip2)}`
+  const isByUsage = requirement.scheme === 'upto'
+  const lines = [`The request costs ${isByUsage ? 'up to ' : ''}${price}, ${where}.`]
+  if (isByUsage) lines.push('The seller charges what is used, after the work, and never more.')
   // On a separate line, in quotes and before the price, so that the seller's text cannot pass for the price.
   if (description !== '') {
     lines.unshift(`The seller describes it as ${JSON.stringify(description.slice(0, maxDescriptionLength))}.`)

@@ -56,13 +56,15 @@ export async function report(
   // The first report does not wait, because the ledger was queried when the response arrived.
   const known = response === undefined ? undefined : paymentOf(response)?.state
   const state = isFinal || known === undefined ? await stateOf(buyer, payment) : known
+  // The charge of a price by usage was found on the ledger after the payment was made.
+  const { charge } = buyer.payments.get(payment.transactionId) ?? payment
   if (isJson && isFinal) {
     const { transactionId: transaction, amount, asset, payTo, network } = payment
     const receipt = (response === undefined ? undefined : receiptOf(response)) ?? null
-    const paid = { transaction, amount, asset, payTo, network }
+    const paid = { transaction, amount, asset, payTo, network, ...(charge === undefined ? {} : { charge }) }
     printMessage(printableJson({ status: status ?? null, state: states[state], payment: paid, receipt, ...pass }))
   } else if (!isJson && response !== undefined && state !== before) {
-    printMessage(await describeState(chain, payment, state, response))
+    printMessage(await describeState(chain, { ...payment, charge }, state, response))
     if (passText !== undefined) printMessage(`The response includes a pass, ${passText}: further requests are free.`)
   }
   return state
@@ -94,10 +96,31 @@ async function describeState(chain: Chain, payment: Payment, state: PaymentState
   const amount = describeAmount(BigInt(payment.amount), asset, payment.microDollars !== undefined)
   const what = `${amount} to ${payTo} on ${Network.phrase(network)}`
   const answer = describeStatus(response)
+  if (transactionId.startsWith('upto-')) return describeCharge({ payment, state, asset, amount, what }) + answer
   if (state === 'settled') return `Paid ${what}: transaction ${transactionId}.${answer}`
   if (state === 'expired') return `Not paid: ${what}; transaction ${transactionId} can no longer be settled.${answer}`
   const next = response.status < 400 ? '' : ` R${again.slice(1)}.`
   return `Payment pending: ${what}; transaction ${transactionId} can be settled until round ${lastValid}.${answer}${next}`
+}
+
+type Authorized = {
+  readonly payment: Payment
+  readonly state: PaymentState
+  readonly asset: AssetInfo | undefined
+  /** The maximum, as text. */
+  readonly amount: string
+  /** The maximum, and who may charge it. */
+  readonly what: string
+}
+
+/** The outcome of a price by usage: the charge, and the maximum that was authorized. */
+function describeCharge({ payment, state, asset, amount, what }: Authorized): string {
+  const { transactionId, payTo, network, lastValid, charge } = payment
+  if (state === 'expired') return `Not paid: up to ${what}; ${transactionId} can no longer be charged.`
+  if (charge === undefined) return `Authorized up to ${what}; ${transactionId} can be charged until round ${lastValid}.`
+  const charged = describeAmount(BigInt(charge.amount), asset, payment.microDollars !== undefined)
+  const by = charge.transactionId === undefined ? transactionId : `transaction ${charge.transactionId}`
+  return `Paid ${charged} of up to ${amount} to ${payTo} on ${Network.phrase(network)}: ${by}.`
 }
 
 /** The remedy for a payment without an answer. */

@@ -11,11 +11,13 @@ import {
   type PaymentPayload,
   type PaymentRequired,
   PaymentSecret,
+  UptoPayment,
   withoutSpellings,
 } from '@latchkey/x402-wire'
 import { type Chain, chainList } from '../../chain/Chain.js'
 import * as Signer from '../../signer/Signer.js'
 import {
+  findAuthorizationState,
   findPaymentState,
   MemoryPayments,
   type Payment,
@@ -49,6 +51,8 @@ export type BuyerOptions = LimitOptions & {
 }
 
 type Offer = Offers.Offer
+/** A payment to sign: transactions, or an authorization for a price by usage. */
+type Prepared = BuiltPayment | UptoPayment.UnsignedAuthorization
 
 /** A recorded and signed payment. */
 export type SignedPayment = {
@@ -184,7 +188,7 @@ export class Buyer {
       const reason = isReason(built) ? built : this.#reserve(offer, built, required, request)
       if (!isReason(reason)) {
         this.#funds.spend(offer.chain, this.address, offer.asset.assetId, offer.amount)
-        return this.#sign(offer, built as BuiltPayment, { payment: reason, required, signal })
+        return this.#sign(offer, built as Prepared, { payment: reason, required, signal })
       }
       reasons.push(reasonFor(offer, reason))
     }
@@ -225,10 +229,12 @@ export class Buyer {
   /**
    * Looks up the state of a payment on the ledger and records it. The seller's report does not count.
    *
+   * @param settlement the transaction that the seller reports as the charge of an authorization; it counts only if the
+   * ledger has it, and it is the authorized transfer
    * @throws PaymentLogError if the payment is not in the log
    * @throws AlgodError if no node responds
    */
-  async lookUp(transactionId: string): Promise<PaymentState> {
+  async lookUp(transactionId: string, settlement?: string | undefined): Promise<PaymentState> {
     const payment = this.payments.get(transactionId)
     const chain = this.#chains.find(({ caip2 }) => caip2 === payment?.network)
     if (payment === undefined || chain === undefined) {
@@ -236,9 +242,22 @@ export class Buyer {
       throw new PaymentLogError('unknown_payment', message)
     }
     if (payment.state !== 'open') return payment.state
+    if (UptoPayment.isId(transactionId)) return this.#lookUpCharge(payment, chain, settlement)
     const state = await findPaymentState(payment, chain.algod)
     if (state !== 'open') this.payments.update(transactionId, state)
     return state
+  }
+
+  async #lookUpCharge(payment: Payment, chain: Chain, settlement: string | undefined): Promise<PaymentState> {
+    const { transactionId } = payment
+    const found = await findAuthorizationState({ ...payment, payer: this.address }, chain.algod, settlement)
+    if (found.state === 'expired') this.payments.update(transactionId, 'expired')
+    if (found.state !== 'settled') return found.state
+    const asset = await chain.asset(BigInt(payment.asset))
+    const microDollars = this.#limits.microDollars(found.amount!, asset, chain)?.toString()
+    const charge = { amount: found.amount!.toString(), microDollars, transactionId: settlement }
+    this.payments.update(transactionId, 'settled', charge)
+    return 'settled'
   }
 
   #reader(): Offers.OfferReader {
@@ -255,7 +274,7 @@ export class Buyer {
   }
 
   /** Builds the transactions to sign, or returns the reason why the offer cannot be paid. */
-  async #prepare(offer: Offer, { refused, isFresh }: PrepareOptions): Promise<BuiltPayment | RefusalReason> {
+  async #prepare(offer: Offer, { refused, isFresh }: PrepareOptions): Promise<Prepared | RefusalReason> {
     const { requirement, chain, asset, amount, feePayer } = offer
     const { payTo, maxTimeoutSeconds } = requirement
     const { assetId } = asset
@@ -267,19 +286,17 @@ export class Buyer {
       const totalProblem = this.#totalProblem(offer)
       if (totalProblem !== undefined) return totalProblem
       const [payer, parameters] = [this.address, await chain.parameters()]
-      const built = buildPayment({
-        parameters,
-        isPublicNetwork: isPublic(parameters.genesisHash),
-        payer,
-        payTo,
-        assetId,
-        amount,
-        feePayer,
-        maxTimeoutSeconds,
-      })
-      checkFee(built, this.#maxFeeMicroAlgos)
+      const isPublicNetwork = isPublic(parameters.genesisHash)
+      const common = { isPublicNetwork, payer, payTo, assetId, maxTimeoutSeconds }
+      if (requirement.scheme === 'upto' && this.#signer.signUpto === undefined) return noUpto
+      const built: Prepared =
+        requirement.scheme === 'upto'
+          ? UptoPayment.buildAuthorization({ ...common, ...parameters, maxAmount: amount, facilitator: feePayer! })
+          : buildPayment({ ...common, parameters, amount, feePayer })
+      if (!isAuthorization(built)) checkFee(built, this.#maxFeeMicroAlgos)
+      const feeMicroAlgos = isAuthorization(built) ? 0n : built.feeMicroAlgos
       const problems = await Promise.all([
-        this.#funds.payerProblem(chain, { payer, assetId, amount, feeMicroAlgos: built.feeMicroAlgos }, { isFresh }),
+        this.#funds.payerProblem(chain, { payer, assetId, amount, feeMicroAlgos }, { isFresh }),
         this.#funds.receiverProblem(chain, payTo, assetId, { isFresh }),
       ])
       const fundsProblem = problems.find((one) => one !== undefined)
@@ -331,7 +348,7 @@ export class Buyer {
    */
   #reserve(
     offer: Offer,
-    built: BuiltPayment,
+    built: Prepared,
     required: PaymentRequired,
     request: PaidRequest.PaidRequest | undefined,
   ): Payment | RefusalReason {
@@ -346,19 +363,21 @@ export class Buyer {
 
   async #sign(
     { requirement }: Offer,
-    built: BuiltPayment,
+    built: Prepared,
     { payment, required, signal }: { payment: Payment; required: PaymentRequired; signal: AbortSignal | undefined },
   ): Promise<SignedPayment> {
     const { transactionId, url } = payment
-    const members = [...built.encoded]
-    const { snd: sender } = built.transactions[built.paymentIndex]!
-    const transfer = { bytes: members[built.paymentIndex]!, sender }
     try {
       const description = required.resource.description?.slice(0, maxDescriptionLength)
       const purpose = { url, description, signal }
       const attributes = { [Tracing.names.payment]: transactionId, [Tracing.names.network]: payment.network }
-      members[built.paymentIndex] = await Tracing.span('buyer.sign', { attributes }, () =>
-        Signer.signCanonical(this.#signer, transfer, purpose),
+      const signed = await Tracing.span(
+        'buyer.sign',
+        { attributes },
+        (): Promise<PaymentPayload['payload']> =>
+          isAuthorization(built)
+            ? Signer.signAuthorization(this.#signer, built, purpose)
+            : signGroup(this.#signer, built, purpose),
       )
       signal?.throwIfAborted()
       const { resource, extensions } = required
@@ -366,7 +385,7 @@ export class Buyer {
         x402Version: 2,
         resource,
         accepted: requirement,
-        payload: PaymentGroup.toPayload(members, built.paymentIndex),
+        payload: signed,
         // The seller's extensions are echoed unchanged, as the protocol requires, except for this buyer's additions.
         ...(extensions === undefined ? {} : { extensions }),
       }
@@ -383,6 +402,24 @@ export class Buyer {
   }
 }
 
+const noUpto: RefusalReason = {
+  code: 'unsupported_scheme',
+  message: 'the signer does not sign authorizations of the scheme upto',
+}
+
+function isAuthorization(built: Prepared): built is UptoPayment.UnsignedAuthorization {
+  return 'nonce' in built
+}
+
+/** Signs the transaction that pays, and returns the payload of the group. */
+async function signGroup(signer: Signer.Signer, built: BuiltPayment, purpose: Signer.SigningPurpose) {
+  const members = [...built.encoded]
+  const { snd: sender } = built.transactions[built.paymentIndex]!
+  const transfer = { bytes: members[built.paymentIndex]!, sender }
+  members[built.paymentIndex] = await Signer.signCanonical(signer, transfer, purpose)
+  return PaymentGroup.toPayload(members, built.paymentIndex)
+}
+
 function isPublic(genesisHash: Uint8Array): boolean {
   const text = Bytes.toBase64(genesisHash)
   return Network.known.some((network) => network.genesisHash === text)
@@ -390,11 +427,11 @@ function isPublic(genesisHash: Uint8Array): boolean {
 
 function recordOf(
   { requirement, chain, microDollars }: Offer,
-  built: BuiltPayment,
+  built: Prepared,
   required: PaymentRequired,
   { url, requestId }: { url: string; requestId: string | undefined },
 ): Payment {
-  const { transactionId, transactions, paymentIndex, lastValid } = built
+  const { transactionId, firstValid, lastValid } = idAndRounds(built)
   const { payTo, asset, amount } = requirement
   return {
     transactionId,
@@ -406,11 +443,20 @@ function recordOf(
     asset,
     amount,
     microDollars: microDollars?.toString(),
-    firstValid: (transactions[paymentIndex]!.fv ?? 0n).toString(),
+    firstValid: firstValid.toString(),
     lastValid: lastValid.toString(),
     signedMs: Date.now(),
     state: 'open',
   }
+}
+
+function idAndRounds(built: Prepared): { transactionId: string; firstValid: bigint; lastValid: bigint } {
+  if (isAuthorization(built)) {
+    const { id: transactionId, terms, firstValid } = built
+    return { transactionId, firstValid, lastValid: terms.lastValid }
+  }
+  const { transactionId, transactions, paymentIndex, lastValid } = built
+  return { transactionId, firstValid: transactions[paymentIndex]!.fv ?? 0n, lastValid }
 }
 
 function reasonFor({ requirement: { network, asset } }: Offer, reason: RefusalReason): RefusalReason {

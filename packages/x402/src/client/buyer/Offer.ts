@@ -14,7 +14,7 @@ export type Offer = {
   readonly requirement: PaymentRequirements
   readonly chain: Chain
   readonly asset: AssetInfo
-  /** The price in base units. */
+  /** The price in base units; for a price by usage (`requirement.scheme` is `upto`), the maximum. */
   readonly amount: bigint
   /** The account that pays the fees; undefined if the buyer does. */
   readonly feePayer: string | undefined
@@ -42,7 +42,10 @@ export async function read(
   if (![scheme, network, asset, amount, payTo].every((one) => typeof one === 'string')) {
     return { code: 'invalid_offer', message: 'a field of the offer is not a string' }
   }
-  if (scheme !== 'exact') return refuse('unsupported_scheme', `the scheme ${quote(scheme)} is not supported`)
+  const isByUsage = scheme === 'upto'
+  if (scheme !== 'exact' && !isByUsage) {
+    return refuse('unsupported_scheme', `the scheme ${quote(scheme)} is not supported`)
+  }
   const chain = chains.find((one) => one.matches(network))
   if (chain === undefined)
     return refuse('unsupported_network', `the buyer does not pay on the network ${quote(network)}`)
@@ -67,8 +70,12 @@ export async function read(
     return refuse('invalid_offer', 'maxTimeoutSeconds is out of range')
   }
   const flow = extra?.['paymentFlow'] ?? 'authorization'
-  if (flow !== 'authorization' && flow !== 'upfront') {
+  if (flow !== 'authorization' && (flow !== 'upfront' || isByUsage)) {
     return refuse('unsupported_payment_flow', 'the payment flow is not supported')
+  }
+  if (isByUsage && (assetId === algoAssetId || payTo === address || feePayerOf(requirement, address) === undefined)) {
+    const message = 'a price by usage needs an asset, another account that is paid, and a facilitator in feePayer'
+    return refuse('invalid_offer', message)
   }
   const offer = await orReason(async () => {
     const info = await chain.asset(assetId)

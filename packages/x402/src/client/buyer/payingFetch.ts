@@ -13,7 +13,15 @@ import type { Offer } from './Offer.js'
 import * as PaidRequest from './PaidRequest.js'
 import { isAsked, PriceCache } from './PaidRequest.js'
 import { PaymentRefusedError } from './PaymentRefusedError.js'
-import { type Delivery, injectTrace, paymentOf, receiptOf, traceFetch, tracePayment } from './sendPayment.js'
+import {
+  type Delivery,
+  injectTrace,
+  isReceiptOf,
+  paymentOf,
+  receiptOf,
+  traceFetch,
+  tracePayment,
+} from './sendPayment.js'
 import { PassRequests, type Send } from './showPass.js'
 
 /** Options of {@link payingFetch}. */
@@ -265,7 +273,9 @@ function keepReceipt({ payments, address }: Buyer, { payment, payload }: SignedP
   try {
     const { receipt } = SignedReceipt.verify(jws)
     const isOwn = receipt.payer === address && Network.matches(receipt.network, payment.network)
-    const isOfPayment = (receipt.transaction ?? payment.transactionId) === payment.transactionId
+    // The transaction of a price by usage was found on the ledger when the response arrived.
+    const paidBy = payments.get(payment.transactionId)?.charge?.transactionId ?? payment.transactionId
+    const isOfPayment = (receipt.transaction ?? paidBy) === paidBy
     const isOfResource = [payment.url, payload.resource?.url].includes(receipt.resourceUrl)
     if (isOwn && isOfPayment && isOfResource) payments.keepReceipt(payment.transactionId, jws)
   } catch {
@@ -280,7 +290,7 @@ function learnPrice(
   { required, paid, response }: { required: PaymentRequired; paid: SignedPayment; response: Response },
 ): void {
   const receipt = response.status < 400 ? receiptOf(response) : undefined
-  const isSettled = receipt?.success === true && receipt.transaction === paid.payment.transactionId
+  const isSettled = receipt?.success === true && isReceiptOf(receipt, paid.payment)
   if (isSettled) prices?.keep(request, required, paid.payload.accepted)
   else prices?.forget(request)
 }

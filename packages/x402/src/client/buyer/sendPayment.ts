@@ -2,7 +2,7 @@
 
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes } from '@latchkey/algorand'
-import { PaymentHeaders, PaymentSecret } from '@latchkey/x402-wire'
+import { PaymentHeaders, PaymentSecret, UptoPayment } from '@latchkey/x402-wire'
 import { isStaleFailure } from '#direct-send'
 import type { Payment, PaymentState } from '../store/Payments.js'
 import type { Buyer, SignedPayment } from './Buyer.js'
@@ -190,8 +190,8 @@ async function decide(
   cause: unknown,
 ): Promise<Delivered> {
   const { paid } = delivery
-  const state = await stateOf(delivery)
-  const isReported = receipt?.success === true && receipt.transaction === paid.payment.transactionId
+  const state = await stateOf(delivery, receipt)
+  const isReported = receipt?.success === true && isReceiptOf(receipt, paid.payment)
   if (response.status < 400 || isReported || state !== 'settled') return { response, state }
   await discard(response)
   const why = new Error(`the seller responded with status ${response.status}`, { cause })
@@ -207,13 +207,18 @@ function isRepeatable({ method, paid }: Delivery): boolean {
 }
 
 /** Returns `open` if the ledger cannot be queried in time. */
-async function stateOf({ buyer, paid }: Delivery): Promise<PaymentState> {
+async function stateOf({ buyer, paid }: Delivery, receipt?: PaymentHeaders.Receipt): Promise<PaymentState> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const limit = new Promise<PaymentState>((resolve) => {
     timer = setTimeout(() => resolve('open'), lookUpMs)
   })
-  const state = buyer.lookUp(paid.payment.transactionId).catch((): PaymentState => 'open')
+  const state = buyer.lookUp(paid.payment.transactionId, receipt?.transaction).catch((): PaymentState => 'open')
   return Promise.race([state, limit]).finally(() => clearTimeout(timer))
+}
+
+/** Whether a receipt is about a payment. The transaction of an authorization is chosen when it is settled. */
+export function isReceiptOf({ transaction }: PaymentHeaders.Receipt, { transactionId }: Payment): boolean {
+  return transaction === transactionId || UptoPayment.isId(transactionId)
 }
 
 async function discard({ body }: Response): Promise<void> {

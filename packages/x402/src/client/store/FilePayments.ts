@@ -5,6 +5,7 @@ import * as Lock from '@latchkey/system/lock'
 import { LineFile } from './LineFile.js'
 import {
   type Change,
+  type Charge,
   defaultMaxPayments,
   type Payment,
   type PaymentLog,
@@ -77,8 +78,8 @@ export class FilePayments implements PaymentLog {
     })
   }
 
-  update(transactionId: string, state: PaymentState): void {
-    if (this.#table.get(transactionId)?.state !== state) this.#change({ transactionId, state })
+  update(transactionId: string, state: PaymentState, charge?: Charge | undefined): void {
+    if (this.#table.get(transactionId)?.state !== state) this.#change({ transactionId, state, charge })
   }
 
   get(transactionId: string): Payment | undefined {
@@ -278,9 +279,15 @@ function isBefore(value: Json.Members): value is Json.Members & Before {
 }
 
 function isChange(value: Json.Members): value is Json.Members & Change {
-  const { transactionId, state = 'open', header, owner, signedReceipt } = value
-  const texts = [header, owner, signedReceipt]
-  return isText(transactionId) && states.includes(state) && texts.every((one) => isText(one ?? ''))
+  const { transactionId, state = 'open', header, owner, signedReceipt, charge } = value
+  const isReadable = [header, owner, signedReceipt].every((one) => isText(one ?? ''))
+  return isText(transactionId) && states.includes(state) && isReadable && (charge === undefined || isCharge(charge))
+}
+
+function isCharge(value: unknown): boolean {
+  if (!Json.isObject(value)) return false
+  const { amount, microDollars = '0', transactionId = '' } = value
+  return isCount(amount) && isCount(microDollars) && isText(transactionId)
 }
 
 /** A line with these members is a payment. Totals and ledger lookups depend on them. */

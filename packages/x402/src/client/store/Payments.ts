@@ -2,6 +2,7 @@
 
 import type { Algod } from '@latchkey/algod'
 import { BoundedMap } from '@latchkey/algorand'
+import { UptoPayment } from '@latchkey/x402-wire'
 import { PartyError } from '../../errors.js'
 
 /**
@@ -35,8 +36,23 @@ export type Payment = {
   /** When the payment was signed, in milliseconds since 1970. */
   readonly signedMs: number
   readonly state: PaymentState
+  /**
+   * What was charged of an authorized maximum, which is `amount`. Undefined for fixed prices, and until the charge was
+   * found on the ledger.
+   */
+  readonly charge?: Charge | undefined
   /** The receipt that the seller has signed, as a compact JWS, if there is a valid one. */
   readonly signedReceipt?: string | undefined
+}
+
+/** The charge of an authorization, as found on the ledger. */
+export type Charge = {
+  /** In base units. */
+  readonly amount: string
+  /** In millionths of a dollar, if the asset is the dollar of its network. */
+  readonly microDollars?: string | undefined
+  /** The id of the transaction; undefined if the seller did not report it, and the charge was found in a block. */
+  readonly transactionId?: string | undefined
 }
 
 /** The totals of all payments that are settled or may still be settled. */
@@ -60,8 +76,11 @@ export type UnansweredPayment = {
 export type PaymentLog = {
   /** Records a payment durably, before it is signed. The caller then waits for the answer until it calls `finish`. */
   readonly add: (payment: Payment) => void
-  /** Records the state of an open payment. Settled and expired payments keep their state. */
-  readonly update: (transactionId: string, state: PaymentState) => void
+  /**
+   * Records the state of an open payment. Settled and expired payments keep their state. With a `charge`, the payment
+   * counts with that amount instead of the authorized maximum.
+   */
+  readonly update: (transactionId: string, state: PaymentState, charge?: Charge | undefined) => void
   /** The payment; undefined if it is not in the log. */
   readonly get: (transactionId: string) => Payment | undefined
   /** The latest payments, the oldest first. */
@@ -98,6 +117,7 @@ export function assetKey(network: string, asset: string): string {
 export type Change = {
   readonly transactionId: string
   readonly state?: PaymentState | undefined
+  readonly charge?: Charge | undefined
   /** The header that sends the payment again; null if the payment is not sent again. */
   readonly header?: string | null | undefined
   /** The process that waits for the answer; null if none does. */
@@ -136,14 +156,16 @@ export class PaymentTable {
     if (payment.state !== 'expired') this.#count(payment, 1n)
   }
 
-  change({ transactionId, state, header, owner, signedReceipt }: Change): void {
+  change({ transactionId, state, charge, header, owner, signedReceipt }: Change): void {
     if (signedReceipt !== undefined) this.#keepReceipt(transactionId, signedReceipt)
     const payment = this.#payments.get(transactionId)
     if (payment === undefined) return
     // Only an open payment changes its state. The decision of the ledger is final.
     if (payment.state === 'open' && state !== undefined && state !== 'open') {
-      this.#payments.set(transactionId, { ...payment, state })
-      if (state === 'expired') this.#count(payment, -1n)
+      const changed = { ...payment, state, ...(charge === undefined ? {} : { charge }) }
+      this.#payments.set(transactionId, changed)
+      if (state === 'expired' || charge !== undefined) this.#count(payment, -1n)
+      if (state === 'settled' && charge !== undefined) this.#count(changed, 1n)
     }
     const before = this.#unanswered.get(transactionId)
     const isOver = header === null || this.#payments.get(transactionId)?.state === 'expired'
@@ -199,8 +221,9 @@ export class PaymentTable {
 
   #count(payment: Payment, sign: 1n | -1n): void {
     const key = assetKey(payment.network, payment.asset)
-    this.#assets.set(key, (this.#assets.get(key) ?? 0n) + sign * BigInt(payment.amount))
-    this.#microDollars += sign * BigInt(payment.microDollars ?? 0)
+    const { amount, microDollars = 0 } = payment.charge ?? payment
+    this.#assets.set(key, (this.#assets.get(key) ?? 0n) + sign * BigInt(amount))
+    this.#microDollars += sign * BigInt(microDollars)
   }
 }
 
@@ -240,8 +263,8 @@ export class MemoryPayments implements PaymentLog {
     this.#table.add(payment, { owner })
   }
 
-  update(transactionId: string, state: PaymentState): void {
-    this.#table.change({ transactionId, state })
+  update(transactionId: string, state: PaymentState, charge?: Charge | undefined): void {
+    this.#table.change({ transactionId, state, charge })
   }
 
   get(transactionId: string): Payment | undefined {
@@ -322,4 +345,50 @@ export async function findPaymentState(
     if (found.includes(true)) return 'settled'
   }
   return 'expired'
+}
+
+/** An authorization of the payment log, and the account that made it. */
+export type AuthorizedPayment = Pick<
+  Payment,
+  'transactionId' | 'payTo' | 'asset' | 'amount' | 'firstValid' | 'lastValid'
+> & {
+  readonly payer: string
+}
+
+/** The state of an authorization, and its charge in base units if it is settled. */
+export type AuthorizationState = { readonly state: PaymentState; readonly amount?: bigint }
+
+/**
+ * Finds what became of an authorization: the transfer that the seller reports, if the ledger has it and it is the
+ * authorized one, or, after the last valid round, the transaction with its lease in any block.
+ *
+ * @param settlement the transaction that the seller reports
+ * @throws AlgodError if no node responds, or too few have the blocks
+ */
+export async function findAuthorizationState(
+  payment: AuthorizedPayment,
+  algod: Algod,
+  settlement?: string | undefined,
+): Promise<AuthorizationState> {
+  const lease = UptoPayment.leaseOfId(payment.transactionId)
+  const { payer, payTo } = payment
+  const [assetId, maxAmount] = [BigInt(payment.asset), BigInt(payment.amount)]
+  if (settlement !== undefined && /^[A-Z2-7]{52}$/.test(settlement)) {
+    const { state, transaction } = await algod.transactionDetails(settlement)
+    const isIts =
+      transaction !== undefined && UptoPayment.isTransfer({ payer, payTo, assetId, maxAmount, lease }, transaction)
+    if (isIts && state.type === 'confirmed') return { state: 'settled', amount: transaction.aamt ?? 0n }
+  }
+  const [firstValid, lastValid] = [BigInt(payment.firstValid), BigInt(payment.lastValid)]
+  if ((await algod.lastRound()) <= lastValid + settledRounds) return { state: 'open' }
+  for (let block = firstValid + 1n; block <= lastValid; block += blocksAtOnce) {
+    const last = block + blocksAtOnce - 1n < lastValid ? block + blocksAtOnce - 1n : lastValid
+    const rounds = Array.from({ length: Number(last - block) + 1 }, (_, index) => block + BigInt(index))
+    const found = await Promise.all(rounds.map((round) => algod.leaseInBlock(round, payer, lease)))
+    const used = found.find((one) => one !== undefined)
+    // The lease was used by another transaction of the buyer, so the authorization was never settled.
+    if (used !== undefined && (used.receiver !== payTo || used.assetId !== assetId)) return { state: 'expired' }
+    if (used !== undefined) return { state: 'settled', amount: used.amount }
+  }
+  return { state: 'expired' }
 }

@@ -183,9 +183,11 @@ async function simulationError(
   if (failure.code === 'outside_validity') {
     const { firstValid, lastValid } = payment
     const text = `the payment is not valid now, only from round ${firstValid} to ${lastValid}`
-    return new PaymentError('invalid_exact_avm_payload_validity', text)
+    const isUpto = payment.authorization !== undefined
+    return new PaymentError(isUpto ? 'invalid_upto_avm_payload_validity' : 'invalid_exact_avm_payload_validity', text)
   }
-  const code = 'invalid_exact_avm_simulation_failed'
+  const code =
+    payment.authorization === undefined ? 'invalid_exact_avm_simulation_failed' : 'invalid_upto_avm_simulation_failed'
   try {
     return (
       (await feeAccountError(payment, feePayers)) ?? new PaymentError(code, (await fundsMessage(payment)) ?? message)

@@ -7,6 +7,7 @@ import * as Tracing from '@latchkey/algod/tracing'
 import type { PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
 import { isTemporary, limitError } from '../limits/PaymentHolds.js'
 import { PaymentError } from '../PaymentError.js'
+import { ledgerIdOf } from '../store/ledgerId.js'
 import type { SettlementClaim, SettlementLeases } from '../store/Settlement.js'
 import type { Settlement, SettlementOutcome } from '../store/Settlements.js'
 import { LeaseKeeper } from './LeaseKeeper.js'
@@ -279,6 +280,7 @@ export class Settler {
   async #settle(settlement: Settlement, { recordedMs, isInBackground = false }: TaskOptions): Promise<Settlement> {
     const network = this.#networks.get(settlement.network)
     if (network === undefined) return this.#left(settlement)
+    if (settlement.group.length === 0) return this.#settleNothing(settlement)
     const isNew = recordedMs !== undefined
     const startedMs = performance.now()
     const progress = progressOf({ isNew })
@@ -308,6 +310,19 @@ export class Settler {
       }
       await this.#waits.sleep(progress.search !== undefined ? searchPollMs : isSlow ? rejectedPollMs : pollMs)
       pollMs = Math.min(pollMs * 1.5, maxPollMs)
+    }
+    return this.#left(settlement)
+  }
+
+  /** Ends a settlement of amount 0: there is nothing to submit. The record excludes every other amount. */
+  async #settleNothing(settlement: Settlement): Promise<Settlement> {
+    while (!this.#waits.isStopped) {
+      try {
+        return await this.#finish(settlement, { state: 'settled' })
+      } catch (error) {
+        this.#options.onError(error, { transactionId: settlement.transactionId })
+      }
+      await this.#waits.sleep(maxPollMs)
     }
     return this.#left(settlement)
   }
@@ -390,7 +405,8 @@ function busy(message: string): PaymentError {
 
 /** The response to a seller about a settlement. */
 export function responseOf(settlement: Settlement, network: PaymentRequirements['network']): SettleResponse {
-  const { transactionId: transaction, payer, amount, state, round, errorReason, errorMessage } = settlement
+  const { payer, amount, state, round, errorReason, errorMessage } = settlement
+  const transaction = ledgerIdOf(settlement)
   if (state === 'settled') {
     const extra = round === undefined ? {} : { extra: { round: Number(round) } }
     return { success: true, transaction, network, payer, amount, ...extra }

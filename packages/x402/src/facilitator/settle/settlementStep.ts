@@ -4,6 +4,8 @@
  */
 import type { Absence, Algod, TransactionState } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
+import type { PaymentErrorCode } from '../PaymentError.js'
+import { isUptoSettlement, ledgerIdOf } from '../store/ledgerId.js'
 import type { Settlement, SettlementOutcome } from '../store/Settlements.js'
 import { BlockSearch, BlockWatch, RoundClock } from './BlockWatch.js'
 
@@ -90,10 +92,12 @@ export async function step(settlement: Settlement, network: Network, progress: P
   const attributes = { [Tracing.names.payment]: settlement.transactionId }
   const sent = await Tracing.span('facilitator.submit', { attributes }, () => algod.submit(settlement.group, { toAll }))
   if (isStuck) progress.pendingSinceMs = performance.now()
-  if (sent.type === 'refused' && !wasSent && !sent.isAmbiguous && sent.code === 'other') {
+  // Only the transfer of an authorization has a lease. Another transaction of its payer holds it.
+  const isFinal = sent.type === 'refused' && (sent.code === 'other' || sent.code === 'lease_taken')
+  if (isFinal && !wasSent && !sent.isAmbiguous) {
     // No node can have accepted the payment before, and this one rejected it. Any other code may be temporary: the
     // group is already on the ledger, or the node is behind, full, expensive or on another network for now.
-    progress.outcome = failed(sent.reason)
+    progress.outcome = failed(settlement, sent.reason)
     progress.isRefused = true
     return
   }
@@ -106,7 +110,7 @@ export async function step(settlement: Settlement, network: Network, progress: P
 /** Whether the payment is in a block, or waiting for one. */
 async function isFound(settlement: Settlement, { algod }: Network, progress: Progress): Promise<boolean> {
   const untilConfirmed = performance.now() - (progress.pendingSinceMs ?? Number.POSITIVE_INFINITY) > doubtMs
-  const { state, absences } = await algod.lookUp(settlement.transactionId, { untilConfirmed })
+  const { state, absences } = await algod.lookUp(ledgerIdOf(settlement), { untilConfirmed })
   if (isKnown(state, progress)) return true
   for (const absence of absences) cover(settlement, progress, absence)
   return false
@@ -140,11 +144,11 @@ function absentUntil({ firstValid }: Settlement, progress: Progress, node: numbe
  * a lookup by id, or in none. A quorum of nodes, each past that round itself, must confirm that it is in none.
  */
 async function decideByTime(settlement: Settlement, network: Network, progress: Progress): Promise<void> {
-  const { lastValid, transactionId } = settlement
+  const { lastValid } = settlement
   const { algod, clock } = network
   if ((await clock.lastRound()) <= lastValid + settledRounds) return
   // Looked up again after the round was read, because the payment may have been confirmed in between.
-  const { state, absences } = await algod.lookUpEverywhere(transactionId)
+  const { state, absences } = await algod.lookUpEverywhere(ledgerIdOf(settlement))
   if (isKnown(state, progress)) return
   const past = absences.filter(({ round }) => round > lastValid + settledRounds)
   if (past.length < algod.quorum) return
@@ -152,7 +156,7 @@ async function decideByTime(settlement: Settlement, network: Network, progress: 
   const oldest = ({ round }: Absence): bigint => least(round - lookupRounds, lastValid)
   const covered = past.filter((one) => absentUntil(settlement, progress, one.node) >= oldest(one))
   if (covered.length >= algod.quorum) {
-    progress.outcome = expired
+    progress.outcome = expired(settlement)
     return
   }
   const coveredUntil = past.map(({ node }) => absentUntil(settlement, progress, node)).sort(descending)
@@ -164,12 +168,12 @@ async function decideByTime(settlement: Settlement, network: Network, progress: 
  * Wakes up after the block that has the payment, or when it must be looked up. Returns a function that ends the watch.
  */
 export function watchBlocks(
-  { transactionId }: Settlement,
+  settlement: Settlement,
   { watch }: Network,
   progress: Progress,
   wakeUp: () => void,
 ): () => void {
-  return watch.subscribe(transactionId, (round) => {
+  return watch.subscribe(ledgerIdOf(settlement), (round) => {
     if (round !== undefined) progress.outcome = { state: 'settled', round }
     wakeUp()
   })
@@ -188,17 +192,24 @@ function descending(a: bigint, b: bigint): number {
  *
  * @throws AlgodError if a block is on no node, or on fewer than the quorum; nothing is decided then
  */
-export async function searchBlocks({ transactionId }: Settlement, network: Network, progress: Progress): Promise<void> {
+export async function searchBlocks(settlement: Settlement, network: Network, progress: Progress): Promise<void> {
   const { from, to } = progress.search!
-  const round = await network.blocks.find(transactionId, from, to)
-  progress.outcome = round === undefined ? expired : { state: 'settled', round }
+  const round = await network.blocks.find(ledgerIdOf(settlement), from, to)
+  progress.outcome = round === undefined ? expired(settlement) : { state: 'settled', round }
 }
 
-function failed(reason: string): SettlementOutcome {
-  return { state: 'failed', errorReason: 'invalid_exact_avm_settlement_failed', errorMessage: reason }
+function failed(settlement: Settlement, reason: string): SettlementOutcome {
+  return { state: 'failed', errorReason: failureCode(settlement), errorMessage: reason }
 }
 
-const expired = failed('the payment expired before it was confirmed')
+/** The code of a settlement that failed, by its scheme. */
+export function failureCode(settlement: Pick<Settlement, 'transactionId'>): PaymentErrorCode {
+  return isUptoSettlement(settlement) ? 'invalid_upto_avm_settlement_failed' : 'invalid_exact_avm_settlement_failed'
+}
+
+function expired(settlement: Settlement): SettlementOutcome {
+  return failed(settlement, 'the payment expired before it was confirmed')
+}
 
 /** Waits that end after a timeout, with the awaited result, or when the process stops. */
 export class Waits {

@@ -1,6 +1,6 @@
 /** The checks of a payment that need no node, in the order of the public scheme. */
 import { Address, BoundedMap, Bytes, Ed25519, Json, Multisig, Transaction } from '@latchkey/algorand'
-import { PaymentGroup, type PaymentPayload, type PaymentRequirements } from '@latchkey/x402-wire'
+import { PaymentGroup, type PaymentPayload, type PaymentRequirements, UptoPayment } from '@latchkey/x402-wire'
 import { algoAssetId, type Chain, parseAssetId } from '../../chain/Chain.js'
 import { PaymentError, type PaymentErrorCode } from '../PaymentError.js'
 
@@ -27,6 +27,13 @@ export type VerifiedPayment = {
   readonly feeMicroAlgos: bigint
   readonly firstValid: bigint
   readonly lastValid: bigint
+  /**
+   * The authorization of the scheme `upto`. `amount` and `group` are then those of the maximum, and the id of the group
+   * is that of the authorization.
+   */
+  readonly authorization?: UptoPayment.Authorization | undefined
+  /** The amount to settle of an authorization; undefined before the settlement. */
+  readonly charge?: bigint | undefined
 }
 
 /** Enough to make the note unique. The buyer writes the note, and the facilitator signs it for the ledger. */
@@ -78,13 +85,21 @@ export function verifyPayment(
   return { chain, group, payer, payTo, amount, assetId, feeIndex, feePayer, feeMicroAlgos, firstValid, lastValid }
 }
 
-function chainOf(payload: PaymentPayload, requirements: PaymentRequirements, { chains }: VerifyOptions): Chain {
+export function findChain(
+  payload: PaymentPayload,
+  requirements: PaymentRequirements,
+  { chains }: Pick<VerifyOptions, 'chains'>,
+): Chain | undefined {
   const networks: unknown[] = [payload.accepted.network, requirements.network]
-  const chain = chains.find((one) => networks.every((id) => typeof id === 'string' && one.matches(id)))
+  return chains.find((one) => networks.every((id) => typeof id === 'string' && one.matches(id)))
+}
+
+function chainOf(payload: PaymentPayload, requirements: PaymentRequirements, options: VerifyOptions): Chain {
+  const chain = findChain(payload, requirements, options)
   expect(
     chain !== undefined,
     'invalid_exact_avm_network_mismatch',
-    `the network must be ${chains.map(({ caip2 }) => caip2).join(' or ')}`,
+    `the network must be ${options.chains.map(({ caip2 }) => caip2).join(' or ')}`,
   )
   return chain
 }
@@ -111,12 +126,20 @@ function readGroup(payload: unknown): PaymentGroup.PaymentGroup {
 
 /** The id of the transaction that pays, without any check; undefined if it cannot be read. */
 export function transactionIdOf(payload: unknown): string | undefined {
+  const inner = Json.isObject(payload) ? payload['payload'] : undefined
   try {
-    return PaymentGroup.readPayment(Json.isObject(payload) ? payload['payload'] : undefined).transactionId
+    if (isUpto(payload)) return UptoPayment.read(inner).id
+    return PaymentGroup.readPayment(inner).transactionId
   } catch (error) {
-    if (error instanceof PaymentGroup.GroupError) return undefined
+    if (error instanceof PaymentGroup.GroupError || error instanceof UptoPayment.UptoError) return undefined
     throw error
   }
+}
+
+/** Whether a payment uses the scheme `upto`. */
+export function isUpto(payload: unknown): boolean {
+  const accepted = Json.isObject(payload) ? payload['accepted'] : undefined
+  return Json.isObject(accepted) && accepted['scheme'] === 'upto'
 }
 
 function checkGenesis({ members }: PaymentGroup.PaymentGroup, { genesisHash }: Chain): void {
@@ -301,6 +324,7 @@ export class VerifiedPayments {
 
 /** Everything that `verifyPayment` reads; undefined for values that a valid payment cannot have. */
 export function verificationKey(payload: PaymentPayload, requirements: PaymentRequirements): string | undefined {
+  // A payment of the scheme `upto` has no group.
   const { paymentGroup, paymentIndex } = (payload?.payload ?? {}) as Record<string, unknown>
   if (!Array.isArray(paymentGroup) || !Number.isInteger(paymentIndex)) return undefined
   const { scheme, network, asset, amount, payTo } = requirements ?? {}

@@ -5,7 +5,8 @@
  * response is too long to be held, the next request produces it again.
  */
 import type { ServerResponse } from 'node:http'
-import type { Admission } from '../exchange/Admission.js'
+import { type Admission, isSentOnce } from '../exchange/Admission.js'
+import { overridesHeader } from '../exchange/Usage.js'
 import type { HeaderList } from '../gate/responses.js'
 import { addHeadersOnSend, cutResponse, onUndelivered, sendBeforeDestroy } from './bufferResponse.js'
 import { HiddenClose } from './HiddenClose.js'
@@ -49,7 +50,7 @@ export class StreamedResponse {
       destroy: response.destroy.bind(response),
     }
     const onClose = (): void => this.#leave()
-    if (admission.pass === undefined) this.#hidden = new HiddenClose(response, onClose, request)
+    if (!isSentOnce(admission)) this.#hidden = new HiddenClose(response, onClose, request)
     else response.once('close', onClose)
     const write = (chunk: unknown, ...rest: unknown[]): boolean => this.#write(chunk, rest)
     const end = (...args: unknown[]): ServerResponse => this.#end(args)
@@ -57,6 +58,10 @@ export class StreamedResponse {
     new Overlay(response, functions({ write, end, destroy }))
     addHeadersOnSend(response, admission.headers, (status, headers) => {
       this.#head = { status, headers }
+      if (admission.isMetered) {
+        admission.noteHeaders?.(headers)
+        response.removeHeader(overridesHeader)
+      }
       if (status >= 400) this.#cancel()
     })
     sendBeforeDestroy(request, response, () => {
@@ -139,8 +144,7 @@ export class StreamedResponse {
     const { admission, onError } = this.#options
     this.#isGone = true
     const direct = this.#directOutput()
-    // A response to a pass is sent once.
-    if (direct === 'sent' || admission.pass !== undefined) {
+    if (direct === 'sent' || isSentOnce(admission)) {
       this.#isOver = true
       admission.settle(undefined).catch(onError)
       this.#hidden?.restore()

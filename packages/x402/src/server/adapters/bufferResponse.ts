@@ -8,6 +8,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { paymentResponse } from '@latchkey/x402-wire'
 import { warn } from '../../errors.js'
 import type { Admission } from '../exchange/Admission.js'
+import { overridesHeader } from '../exchange/Usage.js'
 import { type HeaderList, json } from '../gate/responses.js'
 import { Overlay, withMembers } from './Overlay.js'
 import {
@@ -224,6 +225,7 @@ function sendAnswer(response: ServerResponse, answer: CapturedAnswer, headers: H
   if (answer.message !== undefined) setMessage(response, answer.message)
   setHeaders(response, answer.headers)
   response.removeHeader(paymentResponse)
+  response.removeHeader(overridesHeader)
   addHeaders(response, headers)
   for (const trailer of answer.trailers) response.addTrailers(trailer)
   end(response, answer.body)

@@ -2,6 +2,7 @@
 
 import { captureDirect, watchDelivery } from '#node-response'
 import { warn } from '../../errors.js'
+import { isSentOnce } from '../exchange/Admission.js'
 import { sharePayment } from '../exchange/Payment.js'
 import type { Gate } from '../gate/Gate.js'
 import { json } from '../gate/responses.js'
@@ -69,7 +70,7 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
     // The adapter cannot tell whether the connection was opened, and a payment opens only one.
     const isUpgrade = isUpgradeRequest(raw)
     const cancel = async (): Promise<void> => (isUpgrade ? undefined : admission.cancel())
-    const isHeld = admission.isStreamed && admission.pass === undefined && !isUpgrade
+    const isHeld = admission.isStreamed && !isSentOnce(admission) && !isUpgrade
     const givenUp = new AbortController()
     // A handler that stops when its client leaves would otherwise be paid for a partial response.
     if (isHeld) new Overlay(raw, { signal: { get: () => givenUp.signal } })

@@ -7,7 +7,8 @@ import { Bytes } from '@latchkey/algorand'
 import { paymentResponse } from '@latchkey/x402-wire'
 import { cutDirect, watchDelivery } from '#node-response'
 import { warn } from '../../errors.js'
-import type { Admission } from '../exchange/Admission.js'
+import { type Admission, isSentOnce } from '../exchange/Admission.js'
+import { overridesHeader } from '../exchange/Usage.js'
 import { addTo, changed, json, remade } from '../gate/responses.js'
 import type { NodeBindings } from './honoContext.js'
 import type { DirectOutput } from './node-response/NodeResponses.js'
@@ -20,6 +21,7 @@ export const defaultMaxBytes = 10 * 1024 * 1024
 export function failedResponse({ headers }: Admission, response: Response): Response {
   return changed(response, (own) => {
     own.delete(paymentResponse)
+    own.delete(overridesHeader)
     addTo(own, headers)
   })
 }
@@ -59,6 +61,7 @@ export async function paidResponse(admission: Admission, response: Response, opt
   if ('response' in result) return withOuterHeaders(result.response)
   if (signal.aborted) await admission.undelivered()
   else watchDelivery(bindings, admission.undelivered)
+  headers.delete(overridesHeader)
   addTo(headers, result.headers)
   return remade(response, why, headers)
 }
@@ -73,6 +76,8 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
   const { status } = response
   const headers = new Headers(response.headers)
   const own = [...headers]
+  admission.noteHeaders?.(own)
+  if (admission.isMetered) headers.delete(overridesHeader)
   addTo(headers, admission.headers)
   let onOver: (isSettled: boolean) => void = () => {}
   const over = new Promise<boolean>((resolve) => {
@@ -101,8 +106,7 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
       else cancel()
     },
     onFailure: (isGone) => {
-      // A response to a pass is sent once.
-      if (isGone && admission.pass !== undefined) {
+      if (isGone && isSentOnce(admission)) {
         settle(undefined)
         return
       }
@@ -111,7 +115,7 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
       cutDirect(bindings)
     },
     onLeave: async () => {
-      if (admission.pass === undefined) await admission.disconnected()
+      if (!isSentOnce(admission)) await admission.disconnected()
     },
   })
   // Hono does not read the body of a response to HEAD.

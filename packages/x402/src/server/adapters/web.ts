@@ -1,6 +1,7 @@
 /** The gate in front of a function from `Request` to `Response`: route handlers of Next.js, Workers, Deno, Bun. */
 
 import { OptionsError, warn } from '../../errors.js'
+import { isSentOnce } from '../exchange/Admission.js'
 import { sharePayment } from '../exchange/Payment.js'
 import type { Gate } from '../gate/Gate.js'
 import { json, unavailable } from '../gate/responses.js'
@@ -150,7 +151,7 @@ async function respond(
   const cancel = async (): Promise<void> => (isUpgrade ? undefined : admission.cancel())
   const givenUp = new AbortController()
   // A handler that stops when its client leaves would otherwise be paid for a partial response.
-  if (admission.isStreamed && admission.pass === undefined && !isUpgrade) {
+  if (admission.isStreamed && !isSentOnce(admission) && !isUpgrade) {
     new Overlay(raw, { signal: { get: () => givenUp.signal } })
   }
   // A handler that never responds is abandoned when its time is up.

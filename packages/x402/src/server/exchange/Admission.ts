@@ -40,6 +40,13 @@ export type Admission = {
    * Otherwise, read the whole response and pass it to `settle`, even if the payment was settled before.
    */
   readonly isStreamed: boolean
+  /**
+   * Whether the handler sets the charge. A streamed response is then sent once: if the client leaves, call `settle` with
+   * undefined. The header `Settlement-Overrides` is removed before the response is sent.
+   */
+  readonly isMetered?: boolean | undefined
+  /** Call it with the handler's headers when a metered response begins to be streamed. */
+  readonly noteHeaders?: ((headers: HeaderList) => void) | undefined
   /** Runs the handler inside the span of its request; undefined if nothing is traced. */
   readonly run?: (<T>(handler: () => T) => T) | undefined
   /**
@@ -67,4 +74,9 @@ export type Admission = {
    * Call it if the client disconnects before it has the whole paid response. The response is held for the same buyer.
    */
   readonly undelivered: () => Promise<void>
+}
+
+/** Whether a response is not held for a client that has left: a response to a pass, and one charged by usage. */
+export function isSentOnce({ pass, isMetered }: Pick<Admission, 'pass' | 'isMetered'>): boolean {
+  return pass !== undefined || isMetered === true
 }

@@ -136,7 +136,8 @@ test('invalid kinds in /supported are skipped', async () => {
     named('odd', feePayer, { supported: () => ({ kinds, signers, extensions: [] }) as never }),
   ])
   await all.refresh()
-  assert.deepEqual(all.kindFor(chain), { network, feePayer: undefined })
+  assert.deepEqual(all.kindFor(chain), { scheme: 'exact', network, feePayer: undefined })
+  assert.equal(all.kindFor(chain, 'upto'), undefined)
   assert.equal(all.isFeePayer(second), true)
   assert.equal(all.isFeePayer('invalid'), false)
 })

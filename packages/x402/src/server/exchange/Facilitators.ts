@@ -22,7 +22,11 @@ type FacilitatorState = {
   readonly failingUntilMs: Map<string, number>
 }
 /** A network that a facilitator serves. */
-export type Kind = { readonly network: string; readonly feePayer: string | undefined }
+export type Kind = {
+  readonly scheme: 'exact' | 'upto'
+  readonly network: string
+  readonly feePayer: string | undefined
+}
 
 const refreshMs = 60_000
 const retryMs = 2_000
@@ -58,7 +62,8 @@ export class Facilitators {
 
   /** Waits until a facilitator is known to serve one of these networks, or all have responded. */
   async ready(chains: readonly Chain[]): Promise<void> {
-    const isServed = (): boolean => chains.some((chain) => this.kindFor(chain) !== undefined)
+    const isServed = (): boolean =>
+      chains.some((chain) => (this.kindFor(chain) ?? this.kindFor(chain, 'upto')) !== undefined)
     const refreshing = this.#all.map((state) => this.#refreshOne(state))
     if (isServed()) return
     await new Promise<void>((resolve) => {
@@ -91,10 +96,10 @@ export class Facilitators {
     }
   }
 
-  /** The kind that the preferred facilitator offers on a network; undefined if none serves the network. */
-  kindFor(chain: Chain): Kind | undefined {
+  /** The kind that the preferred facilitator offers on a network; undefined if none serves the scheme there. */
+  kindFor(chain: Chain, scheme: Kind['scheme'] = 'exact'): Kind | undefined {
     for (const { kinds, failingUntilMs } of this.#preferred()) {
-      const own = kinds.filter(({ network }) => chain.matches(network))
+      const own = kinds.filter((kind) => kind.scheme === scheme && chain.matches(kind.network))
       const kind = own.find(({ feePayer }) => isWorking(failingUntilMs, feePayer)) ?? own[0]
       if (kind !== undefined) return kind
     }
@@ -247,9 +252,13 @@ function isWorking(failingUntilMs: ReadonlyMap<string, number>, feePayer: string
 /** Parses a kind of /supported, which is not validated yet. */
 function kindOf(kind: unknown): Kind[] {
   const { scheme, x402Version, network, extra } = Json.isObject(kind) ? kind : {}
-  if (scheme !== 'exact' || x402Version !== 2 || typeof network !== 'string') return []
-  const { feePayer } = Json.isObject(extra) ? extra : {}
-  return [{ network, feePayer: isAddress(feePayer) ? feePayer : undefined }]
+  const isKnown = scheme === 'exact' || scheme === 'upto'
+  if (!isKnown || x402Version !== 2 || typeof network !== 'string') return []
+  const { feePayer: named } = Json.isObject(extra) ? extra : {}
+  const feePayer = isAddress(named) ? named : undefined
+  // A price by usage is settled in a group of the facilitator.
+  if (scheme === 'upto' && feePayer === undefined) return []
+  return [{ scheme, network, feePayer }]
 }
 
 function isAddress(value: unknown): value is string {

@@ -1,6 +1,6 @@
 /**
- * A paid request, from its payment to the delivery of its answer: a state machine. {@link transitions} lists its states
- * and the function for each transition. The table in docs/architecture.md explains them, with the row of the claim that
+ * A paid request, from its payment to the delivery of its answer: a state machine. `transitions.ts` lists its states and
+ * the function for each transition. The table in docs/architecture.md explains them, with the row of the claim that
  * remains if the gate is killed in a state.
  *
  * Transitions exclude each other: the state changes before the first `await` of a function that the handler, the client
@@ -9,62 +9,17 @@
 import * as Tracing from '@latchkey/algod/tracing'
 import type { PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
 import { PartyError } from '../../errors.js'
-import type { GateEvents } from '../gate/GateEvents.js'
 import * as responses from '../gate/responses.js'
 import { newId } from '../routes/GateRequest.js'
-import type { ClaimEnd, ClaimResult, ClaimStore, HeldAnswer } from '../store/Claims.js'
+import type { ClaimEnd, ClaimResult, HeldAnswer } from '../store/Claims.js'
 import type { Admission, Decision, GateResponse } from './Admission.js'
-import type { Facilitators } from './Facilitators.js'
+import type { ExchangeParts } from './ExchangeParts.js'
 import type { PaidRequest } from './PaidRequest.js'
 import { type LedgerStatus, lookUpPayment } from './Payment.js'
-import type { Lease, Renewals, Unfinished } from './Renewals.js'
-import type { SignedReceipts } from './SignedReceipts.js'
-import { pendingReceipt, settlePayment, verifyPayment } from './settlePayment.js'
-
-/** For each state, the functions that leave it, and the states that they lead to. */
-export const transitions = {
-  offered: { verify: ['verified', 'refused'], claim: ['claimed', 'busy', 'refused'] },
-  verified: { claim: ['claimed', 'busy', 'refused'] },
-  claimed: {
-    check: ['open', 'refused'],
-    settle: ['settling', 'busy'],
-    start: ['running', 'busy', 'open'],
-    replace: ['lost'],
-  },
-  settling: { settle: ['settled', 'open', 'refused'] },
-  settled: { start: ['running', 'busy', 'open'], deliver: ['delivered', 'busy'] },
-  running: { answer: ['answered'], cancel: ['open', 'refused'], replace: ['lost'], abandon: ['open'] },
-  answered: { answer: ['busy', 'open', 'refused'], settle: ['settling'], deliver: ['delivered', 'busy'] },
-  lost: { answer: ['answered'], cancel: ['open'], settle: ['settling', 'busy'], abandon: ['open'] },
-  delivered: { reopen: ['open'] },
-  busy: { reopen: ['open'] },
-  open: {},
-  refused: {},
-} as const
-
-export type State = keyof typeof transitions
-
-const nextStates = new Map(
-  Object.entries(transitions).map(([state, functions]) => [state, new Set<State>(Object.values(functions).flat())]),
-)
-
-/** The parts of a gate that its exchanges share. */
-export type ExchangeParts = {
-  readonly facilitators: Facilitators
-  readonly claims: ClaimStore
-  readonly renewals: Renewals
-  readonly unfinished: Unfinished
-  readonly cors: boolean | readonly string[]
-  /** Signs receipts, if the seller does. */
-  readonly receipts: SignedReceipts | undefined
-  /** Completes a response of the gate. */
-  readonly respond: (request: Request, response: Response) => GateResponse
-  readonly events: GateEvents
-  /** Never throws. */
-  readonly onError: (error: unknown) => void
-  /** Called when a facilitator reports that another gate has a payment. Never throws. */
-  readonly onClaimedElsewhere: (transactionId: string) => void
-}
+import type { Lease } from './Renewals.js'
+import { pendingReceipt, settlePayment, settleStreamed, verifyPayment } from './settlePayment.js'
+import { nextStates, type State } from './transitions.js'
+import { storedCharge, UsageError, withCharge, withoutCharge } from './Usage.js'
 
 /** How long a handler may take beyond `maxTimeoutSeconds`, and how long the facilitators may take after that. */
 const graceMs = 60_000
@@ -97,6 +52,8 @@ export class PaidExchange {
   #disconnection: Promise<void> | undefined
   /** Whether the answer could not be stored and was dropped. Its claim then stays used up. */
   #isAnswerDropped = false
+  /** The charge of a price by usage, set when the handler has ended. */
+  #charge: bigint | undefined
 
   constructor(gate: ExchangeParts, paid: PaidRequest) {
     this.#gate = gate
@@ -118,10 +75,18 @@ export class PaidExchange {
     const { chain, payment } = this.#paid
     this.#ledger = await lookUpPayment(chain, payment)
     const { state, round } = this.#ledger
-    if (state === 'expired') return this.#refuse('invalid_exact_avm_payload_validity', 'the payment has expired')
+    const { usage } = this.#paid
+    const invalidRounds =
+      usage === undefined ? 'invalid_exact_avm_payload_validity' : 'invalid_upto_avm_payload_validity'
+    // An authorization that was claimed here may have been settled in time, and its answer may be held.
+    const mayBeHeld = usage !== undefined && (await this.#gate.claims.has(payment.transactionId))
+    if (state === 'expired' && !mayBeHeld) return this.#refuse(invalidRounds, 'the payment has expired')
     // Such a payment would be claimed and stay undecided for as long as its sender chooses.
     if (state === 'unsubmitted' && payment.lastValid > round + maxAheadRounds) {
-      return this.#refuse('invalid_exact_avm_payload_validity', 'the payment is not valid yet')
+      return this.#refuse(invalidRounds, 'the payment is not valid yet')
+    }
+    if (usage !== undefined && this.#gate.unpaid.has(payment.payer)) {
+      return this.#refuse('payer_left_unpaid', 'an earlier payment of this account was withdrawn after the work')
     }
     // A payment claimed here was verified before, and would now be refused as already used.
     this.#isKnown = await this.#gate.claims.has(payment.transactionId)
@@ -177,6 +142,10 @@ export class PaidExchange {
       // It was settled for another server, or for one that lost its claims.
       return this.#paid.refuse('payment_already_used', 'this payment was settled before it was sent here')
     }
+    if (this.#ledger.state === 'expired' && !this.#isAnswered) {
+      await this.#release('open')
+      return this.#paid.refuse('invalid_upto_avm_payload_validity', 'the payment has expired')
+    }
     if (!this.#isVerifiable || !this.#isKnown || this.#isAnswered) return undefined
     const problem = await this.#askFacilitator().catch(async (error: unknown) => {
       await this.#release('open')
@@ -196,12 +165,15 @@ export class PaidExchange {
     this.#enter('settling')
     const { state, settledRound } = this.#ledger
     const isOnLedger = state === 'settled'
-    const settling = { ...this.#paid, requestId: request.id, isOnLedger, settledRound, facilitators, onError }
-    const result = await Tracing.span('gate.settle', { kind: 'client' }, () => settlePayment(settling))
+    const charge = this.#charge
+    const settling = { ...this.#paid, requestId: request.id, isOnLedger, settledRound, charge, facilitators, onError }
+    const settle = this.#paid.usage?.isStreamed === true ? settleStreamed : settlePayment
+    const result = await Tracing.span('gate.settle', { kind: 'client' }, () => settle(settling))
     if (result.state === 'settled') {
       this.#enter('settled')
       this.#receipt = result.receipt
-      events.settled(event, result.round)
+      const { amount = '', transaction: settlement } = result.receipt
+      events.settled(event, result.round, charge === undefined ? undefined : { amount, settlement })
       return undefined
     }
     if (result.state === 'pending') {
@@ -211,6 +183,7 @@ export class PaidExchange {
     }
     if (result.isClaimedElsewhere) onClaimedElsewhere(payment.transactionId)
     const { errorReason, errorMessage } = result.receipt
+    if (charge !== undefined && charge > 0n) this.#gate.unpaid.add(payment.payer, errorReason!)
     events.refused(event, { code: errorReason!, message: errorMessage! })
     await this.#release('forgotten')
     return this.#respond(responses.notSettled(result.receipt, required))
@@ -259,7 +232,8 @@ export class PaidExchange {
       transactionId: payment.transactionId,
       payment: () => event.status.current,
       settled,
-      isStreamed: this.#isStreamed,
+      isStreamed: this.#isStreamed || this.#paid.usage?.isStreamed === true,
+      ...this.#meteredMembers(),
       headers: settled === undefined ? responses.corsHeaders(request.request, this.#gate.cors) : this.#paidHeaders,
       settle: (answer) => this.#answer(answer),
       cancel: () => this.#cancel(),
@@ -271,13 +245,36 @@ export class PaidExchange {
     }
   }
 
+  #meteredMembers(): Pick<Admission, 'isMetered' | 'noteHeaders'> {
+    const { usage } = this.#paid
+    return usage === undefined ? {} : { isMetered: true, noteHeaders: (headers) => usage.noteHeaders(headers) }
+  }
+
+  /** @throws UsageError */
+  #decideCharge(answer: HeldAnswer | undefined): void {
+    const { usage } = this.#paid
+    if (usage === undefined) return
+    if (answer !== undefined) usage.noteHeaders(answer.headers)
+    this.#charge = usage.total()
+  }
+
   /** Takes the handler's answer. */
   async #answer(answer: HeldAnswer | undefined): Promise<{ headers: responses.HeaderList } | GateResponse> {
     const isSettled = this.#receipt !== undefined
-    if (!isSettled && performance.now() > this.#handlerEndMs) await this.#cancel()
+    // A metered stream has been sent. It is charged as long as its authorization is valid.
+    const isLate = !isSettled && this.#paid.usage?.isStreamed !== true && performance.now() > this.#handlerEndMs
+    if (isLate) await this.#cancel()
     if (!this.#isRunning) return this.#respond(responses.json(504, { error: isSettled ? tooLateSettled : tooLate }))
+    try {
+      this.#decideCharge(answer)
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error
+      this.#gate.onError(error)
+      await this.#cancel()
+      return this.#respond(responses.json(500, { error: 'the handler set an invalid charge; nothing was charged' }))
+    }
     this.#endHandler('answered')
-    const held = answer && responses.heldAnswer(answer)
+    const held = answer && withCharge(responses.heldAnswer(answer), this.#charge)
     try {
       // Another request has the claim, and its answer is the one that counts.
       if (held !== undefined && !(await this.#hold(held))) return this.#busy()
@@ -313,9 +310,11 @@ export class PaidExchange {
       const message = `the response paid for by ${transactionId} was lost, and its handler does not run again`
       this.#gate.onError(new PartyError('answer_lost', message))
     }
+    if (this.#paid.usage !== undefined) this.#charge = storedCharge(stored)
     const refusal = (await this.#settle()) ?? (await this.#deliver())
     if (refusal !== undefined) return refusal
-    const response = responses.held(answer, await this.#headersOf(this.#receipt!))
+    const sent = this.#paid.usage === undefined ? answer : withoutCharge(answer)
+    const response = responses.held(sent, await this.#headersOf(this.#receipt!))
     return { type: 'response', response, undelivered: () => this.#reopen() }
   }
 

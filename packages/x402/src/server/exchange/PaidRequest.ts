@@ -14,11 +14,19 @@ import type { HeaderList } from '../gate/responses.js'
 import type { Passes, PassOffer } from '../passes/Passes.js'
 import { bindingOf, claimantOf, type GateRequest, pathsOf, proofOf } from '../routes/GateRequest.js'
 import { hasDynamicPrice, type PaidRoute } from '../routes/PaidRoutes.js'
-import type { Accept, Requirements } from '../routes/Requirements.js'
+import { type Accept, type Requirements, usagePrice } from '../routes/Requirements.js'
 import { withSellersDescription } from '../routes/RouteDiscovery.js'
 import type { ClaimLease, ClaimStore } from '../store/Claims.js'
 import type { GateResponse } from './Admission.js'
-import { assetOf, describePayment, type LedgerPayment, PaymentStatus, readLedgerPayment } from './Payment.js'
+import {
+  assetOf,
+  describePayment,
+  type LedgerPayment,
+  type Payment,
+  PaymentStatus,
+  readLedgerPayment,
+} from './Payment.js'
+import { Usage } from './Usage.js'
 
 /** A way to pay for a route. */
 export type RouteAccept = { readonly accept: Accept; readonly chain: Chain }
@@ -56,6 +64,8 @@ export type PaidRequest = {
   /** Whether the payment is settled before the handler runs. */
   readonly isSettledFirst: boolean
   readonly isStreamed: boolean
+  /** The charge of a price by usage; undefined for other prices. */
+  readonly usage: Usage | undefined
   /** Whether the requirement is not a current one, but that of an earlier claim. The claim must then exist. */
   readonly isOfEarlierClaim: boolean
   readonly refuse: (error: string, message?: string) => GateResponse
@@ -97,8 +107,13 @@ export async function read(
   if (Tracing.isOn()) {
     Tracing.annotate({ [Tracing.names.payment]: payment.transactionId, [Tracing.names.network]: chain.caip2 })
   }
+  if (payment.authorization !== undefined && request.isUpgrade) {
+    return invalid('an upgraded connection cannot be charged by usage')
+  }
   const asset = await assetOf(chain, requirement.asset)
-  const status = new PaymentStatus(describePayment({ chain, requirement, payment, route: key, asset }))
+  const usage = usageOf(route, requirement, { payment, decimals: asset?.decimals })
+  const described = describePayment({ chain, requirement, payment, route: key, asset })
+  const status = new PaymentStatus(usage === undefined ? described : { ...described, ...usageMembers(usage) })
   const event = { ...offer.event, chain, status, ledger: payment }
   const isOfEarlierClaim = found === undefined
   const claimsId = claims.id
@@ -117,8 +132,10 @@ export async function read(
     claimant: claimantOf(claimsId, request),
     claimsId,
     // The messages of an upgraded connection are its answer.
-    isSettledFirst: requirement.extra['paymentFlow'] === 'upfront' || request.isUpgrade || isOfEarlierClaim,
-    isStreamed: request.isUpgrade || offer.isStreamed,
+    isSettledFirst:
+      usage === undefined && (requirement.extra['paymentFlow'] === 'upfront' || request.isUpgrade || isOfEarlierClaim),
+    isStreamed: usage === undefined && (request.isUpgrade || offer.isStreamed),
+    usage,
     isOfEarlierClaim,
     issuePass:
       pass === undefined
@@ -127,6 +144,25 @@ export async function read(
     refuse: (error, message) => refuse(offer, error, message, event),
     event,
   }
+}
+
+/** The charge of an authorization, by the route's price for its scheme. */
+function usageOf(
+  { accepts }: Route,
+  { asset }: PaymentRequirements,
+  { payment, decimals }: { readonly payment: LedgerPayment; readonly decimals: number | undefined },
+): Usage | undefined {
+  if (payment.authorization === undefined) return undefined
+  const { maxAmount } = payment.authorization.terms
+  const prices = [accepts].flat().flatMap((accept) => usagePrice(accept as Accept) ?? [])
+  // If the route's terms have changed since the authorization, the buyer's advantage decides.
+  const whenUnset = prices.length > 0 && prices.every((one) => one.whenUnset === 'maximum') ? 'maximum' : 'nothing'
+  const isStreamed = prices.some(({ stream }) => stream === true)
+  return new Usage({ asset, decimals, maxAmount, whenUnset, isStreamed })
+}
+
+function usageMembers(usage: Usage): Pick<Payment, 'charge' | 'maxAmount'> {
+  return { charge: (price) => usage.charge(price), maxAmount: usage.maxAmount.toString() }
 }
 
 /** The requirement of a payment that was claimed here and whose price has changed since. */

@@ -6,7 +6,13 @@
 
 import { AlgodError } from '@latchkey/algod'
 import { Address, Amount, Bytes, Network, VisibleText } from '@latchkey/algorand'
-import { PaymentGroup, type PaymentPayload, type PaymentRequirements } from '@latchkey/x402-wire'
+import {
+  PaymentGroup,
+  type PaymentPayload,
+  type PaymentRequirements,
+  type Price,
+  UptoPayment,
+} from '@latchkey/x402-wire'
 import { type AssetInfo, algoAssetId, type Chain, parseAssetId } from '../../chain/Chain.js'
 
 /**
@@ -14,13 +20,19 @@ import { type AssetInfo, algoAssetId, type Chain, parseAssetId } from '../../cha
  * serialized as JSON.
  */
 export type Payment = {
-  /** The permanent id of the payment: the same in every event, on the ledger and in the buyer's receipt. */
+  /**
+   * The permanent id of the payment: the same in every event, on the ledger and in the buyer's receipt. For a price by
+   * usage, the id of the authorization; `settlement` is then the id on the ledger.
+   */
   readonly transactionId: string
   /** The address of the account that pays. */
   readonly payer: string
   /** The address that is paid. */
   readonly payTo: string
-  /** The exact amount in base units, such as `10000`. */
+  /**
+   * The exact amount in base units, such as `10000`. For a price by usage, the authorized maximum until it is settled,
+   * then the charge.
+   */
   readonly amount: string
   /** The exact amount with its unit, such as `0.01 USDC`. */
   readonly amountText: string
@@ -45,6 +57,17 @@ export type Payment = {
   readonly round: number | undefined
   /** Set if the payment opened an earlier request, and its pass opened this one. */
   readonly pass?: PassUse | undefined
+  /**
+   * Sets the charge of a price by usage: the total so far, in dollars or base units. A later call replaces it. Fractions
+   * of a base unit are not charged. Undefined for other prices. Not part of the JSON.
+   *
+   * @throws UsageError if the amount cannot be parsed, or is above the maximum
+   */
+  readonly charge?: ((price: Price) => void) | undefined
+  /** The authorized maximum of a price by usage, in base units. */
+  readonly maxAmount?: string | undefined
+  /** The id of the transaction that settled a price by usage; empty if nothing was charged. */
+  readonly settlement?: string | undefined
 }
 
 /** The remaining validity of the pass that opened a request. */
@@ -56,7 +79,14 @@ export type PassUse = {
 }
 
 /** A change of a payment. */
-export type PaymentChange = Pick<Payment, 'state'> & { readonly round?: number | undefined }
+export type PaymentChange = Pick<Payment, 'state'> & {
+  readonly round?: number | undefined
+  /** What was charged of a price by usage. */
+  readonly charged?: Charged | undefined
+}
+
+/** The settlement of a price by usage. */
+export type Charged = { readonly amount: string; readonly settlement: string }
 
 /** The current state of a payment. Each change replaces the object, so that a caller's copy stays unchanged. */
 export class PaymentStatus {
@@ -70,11 +100,17 @@ export class PaymentStatus {
     return this.#current
   }
 
-  change({ state, round = this.#current.round }: PaymentChange): Payment {
+  change({ state, round = this.#current.round, charged }: PaymentChange): Payment {
     // A settlement on the ledger is final, even if a later repeat fails.
     if (this.#current.state === 'settled' && state !== 'settled') return this.#current
-    this.#current = Object.freeze({ ...this.#current, state, round })
+    this.#current = Object.freeze({ ...this.#current, state, round, ...this.#chargedMembers(charged) })
     return this.#current
+  }
+
+  #chargedMembers(charged: Charged | undefined): Partial<Payment> {
+    if (charged === undefined) return {}
+    const { decimals, assetName } = this.#current
+    return { ...charged, amountText: formatAmount(charged.amount, decimals, assetName) }
   }
 }
 
@@ -182,6 +218,8 @@ export type LedgerPayment = {
   readonly payer: string
   readonly firstValid: bigint
   readonly lastValid: bigint
+  /** The authorization of a price by usage. `transactionId` is then its id, which no ledger knows. */
+  readonly authorization?: UptoPayment.Authorization | undefined
 }
 
 export type LedgerStatus = {
@@ -204,6 +242,7 @@ export function readLedgerPayment(
   requirement: PaymentRequirements,
   chain: Chain,
 ): LedgerPayment | string {
+  if (requirement.scheme === 'upto') return readAuthorization(payload, requirement, chain)
   let payment: ReturnType<typeof PaymentGroup.readPayment>
   try {
     payment = PaymentGroup.readPayment(payload.payload)
@@ -224,11 +263,63 @@ export function readLedgerPayment(
   return { transactionId, payer: sender, firstValid: txn.fv ?? 0n, lastValid: txn.lv ?? 0n }
 }
 
+const mismatches: { readonly [term in UptoPayment.Mismatch]: string } = {
+  network: 'the authorization is for another network',
+  asset: 'the authorization is for another asset',
+  payTo: 'the authorization is for another account',
+  facilitator: 'the authorization is for another facilitator',
+  amount: 'the authorization is for another maximum',
+}
+
+function readAuthorization(
+  payload: PaymentPayload,
+  requirement: PaymentRequirements,
+  chain: Chain,
+): LedgerPayment | string {
+  try {
+    const authorization = UptoPayment.read(payload.payload)
+    const term = UptoPayment.mismatch(authorization, requirement, chain.genesisHash)
+    if (term !== undefined) return mismatches[term]
+    const { id, terms } = authorization
+    const firstValid = UptoPayment.firstValidOf(terms)
+    return { transactionId: id, payer: terms.payer, firstValid, lastValid: terms.lastValid, authorization }
+  } catch (error) {
+    if (error instanceof UptoPayment.UptoError) return error.message
+    throw error
+  }
+}
+
+/**
+ * The amount that a transaction on the ledger charged of an authorization, and its round; undefined if it is not there,
+ * or is another transaction.
+ */
+export async function findCharge(
+  { algod }: Chain,
+  authorization: UptoPayment.Authorization,
+  transactionId: string,
+): Promise<{ readonly amount: bigint; readonly round: bigint } | undefined> {
+  const endMs = performance.now() + lagMs
+  for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, maxWaitMs)) {
+    const { state, transaction } = await algod.transactionDetails(transactionId)
+    if (transaction !== undefined && !UptoPayment.isTransfer(authorization.terms, transaction)) return undefined
+    if (state.type === 'confirmed' && transaction !== undefined) {
+      return { amount: transaction.aamt ?? 0n, round: state.round }
+    }
+    if (performance.now() + waitMs > endMs) return undefined
+    await new Promise((resolve) => setTimeout(resolve, waitMs))
+  }
+}
+
 /** Looks up a payment. Throws an AlgodError if no node responds, or too few to confirmPayment that the payment has expired. */
 export async function lookUpPayment(
   chain: Chain,
   { transactionId, lastValid }: Pick<LedgerPayment, 'transactionId' | 'lastValid'>,
 ): Promise<LedgerStatus> {
+  if (UptoPayment.isId(transactionId)) {
+    // The ledger does not know the id. The facilitator decides whether the authorization was used.
+    const { lastRound: round } = await chain.parameters()
+    return { state: round <= lastValid ? 'unsubmitted' : 'expired', round }
+  }
   const found = await chain.algod.transaction(transactionId)
   const { lastRound: round } = await chain.parameters()
   if (found.type === 'confirmed') return { state: 'settled', round, settledRound: found.round }

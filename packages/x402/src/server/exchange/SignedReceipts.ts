@@ -43,7 +43,9 @@ export class SignedReceipts {
 
   /** Never throws: a settled payment gets its response even if its receipt cannot be signed. */
   async addTo(settlement: SettleResponse, paid: Paid): Promise<SettleResponse> {
-    const { payer, transactionId: transaction } = paid.payment
+    const { payer } = paid.payment
+    // The transaction of a price by usage is known after the settlement. There is none if nothing was charged.
+    const transaction = settlement.transaction === '' ? undefined : settlement.transaction
     const fields = { network: paid.requirement.network, resourceUrl: paid.required.resource.url, payer, transaction }
     try {
       const jws = await this.#limited(async () => this.#signer.sign(fields))

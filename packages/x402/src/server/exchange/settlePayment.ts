@@ -4,7 +4,7 @@ import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@latch
 import type { Chain } from '../../chain/Chain.js'
 import { FacilitatorError } from './FacilitatorClient.js'
 import type { Facilitators } from './Facilitators.js'
-import { confirmPayment, type LedgerPayment, lookUpPayment } from './Payment.js'
+import { confirmPayment, findCharge, type LedgerPayment, lookUpPayment } from './Payment.js'
 
 export type SettlePaymentOptions = {
   readonly facilitators: Facilitators
@@ -19,6 +19,8 @@ export type SettlePaymentOptions = {
   readonly isOnLedger: boolean
   /** The round of the payment on the ledger. */
   readonly settledRound?: bigint | undefined
+  /** The amount to charge of an authorization, in base units. */
+  readonly charge?: bigint | undefined
   readonly onError: (error: unknown) => void
 }
 
@@ -63,12 +65,29 @@ export async function verifyPayment({
 
 const usedElsewhere = { code: 'payment_already_used', message: 'another server has claimed this payment' }
 
+const firstPauseMs = 500
+const maxPauseMs = 16_000
+
+/**
+ * Settles the charge of a response that was streamed. Its client does not send the payment again, so an undecided
+ * settlement is repeated here for about half a minute. The facilitator charges once, however often it is asked.
+ */
+export async function settleStreamed(options: SettlePaymentOptions): Promise<SettlementResult> {
+  for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
+    const result = await settlePayment(options)
+    if (result.state !== 'pending' || pauseMs > maxPauseMs) return result
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
+}
+
 export async function settlePayment(options: SettlePaymentOptions): Promise<SettlementResult> {
-  const { facilitators, payload, requirement, claimant, requestId, isOnLedger, settledRound, onError } = options
+  const { facilitators, payload, claimant, requestId, isOnLedger, settledRound, charge, onError } = options
+  const requirement = charge === undefined ? options.requirement : { ...options.requirement, amount: `${charge}` }
   try {
     const { response, isTrusted } = await facilitators.settle(payload, requirement, { claimant, requestId })
     // The ledger has such a payment too, so it must not be consulted.
     if (!response.success && response.errorReason === alreadyClaimed) return claimedElsewhere(options)
+    if (charge !== undefined) return await chargeResult({ ...options, charge }, response, isTrusted)
     if (isOnLedger) return settled(options, settledRound)
     if (isTrusted) return resultOf(options, response)
     return await (response.success ? checkSuccess(options) : checkFailure(options, response))
@@ -97,6 +116,47 @@ function resultOf(options: SettlePaymentOptions, response: SettleResponse): Sett
   // submit it.
   if (response.errorReason === 'unexpected_settle_error') return pending(options, 503, 'the facilitator failed')
   return failed(options, response)
+}
+
+/**
+ * The result for an authorization. The facilitator recorded the amount when it was first asked, so that its answer, not
+ * the request, says what was charged. The ledger confirms an answer that is not trusted.
+ */
+async function chargeResult(
+  options: SettlePaymentOptions & { readonly charge: bigint },
+  response: SettleResponse,
+  isTrusted: boolean,
+): Promise<SettlementResult> {
+  const { chain, payment, charge, onError } = options
+  if (!response.success) {
+    const isUndecided = /pending|confirmation|unexpected/.test(String(response.errorReason))
+    return isUndecided ? pending(options, 503, 'the payment is not confirmed yet') : failed(options, response)
+  }
+  const { transaction, amount } = response
+  const said = typeof amount === 'string' && /^[0-9]{1,20}$/.test(amount) ? BigInt(amount) : undefined
+  const isNothing = said === 0n && (isTrusted || charge === 0n)
+  if (isNothing) return charged(options, 0n, '')
+  if (isTrusted && said !== undefined && said <= payment.authorization!.terms.maxAmount) {
+    return charged(options, said, transaction, toldRound(response))
+  }
+  const isId = typeof transaction === 'string' && /^[A-Z2-7]{52}$/.test(transaction)
+  const found = isId ? await findCharge(chain, payment.authorization!, transaction) : undefined
+  if (found !== undefined) return charged(options, found.amount, transaction, found.round)
+  const message = `the facilitator reports ${payment.transactionId} as settled, but its transfer is not on the ledger`
+  onError(new FacilitatorError('facilitator_protocol_error', message))
+  return pending(options, 502, 'the facilitator reports the payment as settled, but it is not on the ledger')
+}
+
+function charged(
+  options: Pick<SettlePaymentOptions, 'payment' | 'requirement'>,
+  amount: bigint,
+  transaction: string,
+  round?: bigint | undefined,
+): SettlementResult {
+  const { payment, requirement } = options
+  const { payer } = payment
+  const { network } = requirement
+  return { state: 'settled', receipt: { success: true, transaction, network, payer, amount: `${amount}` }, round }
 }
 
 /** An untrusted facilitator reports success, so the ledger must have the payment. */

@@ -5,21 +5,23 @@ import { Network } from '@latchkey/algorand'
 import { PaymentPass, type PaymentRequired, type PaymentRequirements, PaymentSecret } from '@latchkey/x402-wire'
 import { chainList, parseAssetId } from '../../chain/Chain.js'
 import * as Funds from '../../chain/Funds.js'
-import { warn, X402Error } from '../../errors.js'
+import { OptionsError, warn, X402Error } from '../../errors.js'
 import type { Decision, GateResponse } from '../exchange/Admission.js'
+import type { ExchangeParts } from '../exchange/ExchangeParts.js'
 import { FacilitatorError } from '../exchange/FacilitatorClient.js'
 import { Facilitators } from '../exchange/Facilitators.js'
-import { type ExchangeParts, PaidExchange } from '../exchange/PaidExchange.js'
+import { PaidExchange } from '../exchange/PaidExchange.js'
 import * as PaidRequest from '../exchange/PaidRequest.js'
 import { notePayment, PaymentStatus } from '../exchange/Payment.js'
 import { Renewals, Unfinished } from '../exchange/Renewals.js'
 import { SignedReceipts } from '../exchange/SignedReceipts.js'
+import { UnpaidPayers } from '../exchange/UnpaidPayers.js'
 import { Passes, type PassOffer } from '../passes/Passes.js'
 import { Paywall } from '../paywall/Paywall.js'
 import * as GateRequest from '../routes/GateRequest.js'
 import { documentFor, dollarPrice, type ListedRoute } from '../routes/openApi.js'
 import { type PaidRoute, PaidRoutes } from '../routes/PaidRoutes.js'
-import { type Accept, Requirements } from '../routes/Requirements.js'
+import { type Accept, priceOf, Requirements, schemeOf } from '../routes/Requirements.js'
 import type { RouteDiscovery } from '../routes/RouteDiscovery.js'
 import { RouteError } from '../routes/RouteTable.js'
 import { SalesLog } from '../sales/SalesLog.js'
@@ -105,6 +107,7 @@ export class Gate {
       respond: (request, response) => this.#respond(request, response),
       onError: this.#onError,
       onClaimedElsewhere: safely((transactionId: string) => this.#warnOfClaim(transactionId)),
+      unpaid: new UnpaidPayers(),
     }
     this.#passes = new Passes({
       passes: options.passes,
@@ -165,19 +168,28 @@ export class Gate {
     return this.#routes.mayMatch(url, depth)
   }
 
-  async #check(key: string, { settleFirstAbove }: Route, accept: Accept): Promise<void> {
+  async #check(key: string, { settleFirstAbove, passes }: Route, accept: Accept): Promise<void> {
     const { onWarning = () => {} } = this.#options
     try {
       this.#requirements.check(accept)
       const chain = this.#requirements.chainOf(accept)
-      if (this.#facilitators.kindFor(chain) === undefined) {
+      const scheme = schemeOf(accept)
+      if (scheme === 'upto' && passes !== undefined && passes !== false) {
+        throw new OptionsError('a price by usage cannot have passes', 'Remove `passes` or `upTo`.')
+      }
+      if (this.#facilitators.kindFor(chain, scheme) === undefined) {
+        const of = scheme === 'exact' ? '' : ` by the scheme ${scheme}`
         onWarning(
-          `no facilitator currently serves ${Network.describe(chain.caip2)}; ${key} responds with 503 until one does`,
+          `no facilitator currently serves ${Network.describe(chain.caip2)}${of}; ${key} responds with 503 until one does`,
         )
       }
       if (settleFirstAbove !== undefined) await this.#requirements.amount(settleFirstAbove, accept)
-      if (typeof accept.price === 'function') return
-      const { asset } = await this.#requirements.amount(accept.price, accept)
+      const price = priceOf(accept)
+      if (typeof price === 'function') return
+      const { asset } = await this.#requirements.amount(price, accept)
+      if (scheme === 'upto' && asset === '0') {
+        throw new OptionsError('ALGO cannot be charged by usage', 'Price the route in an asset.')
+      }
       if (typeof accept.payTo === 'function') return
       const problem = await Funds.receiverProblem(chain, accept.payTo, parseAssetId(asset)!)
       if (problem !== undefined) {
@@ -192,7 +204,7 @@ export class Gate {
   /** Warns about prices that do not fit into the header. Prices from functions are known only with a request. */
   async #checkHeader(key: string, route: Route): Promise<void> {
     const fixed = acceptsOf(route, key).filter(
-      ({ price, payTo }) => typeof price !== 'function' && typeof payTo !== 'function',
+      (accept) => typeof priceOf(accept) !== 'function' && typeof accept.payTo !== 'function',
     )
     const url = new URL(key.replace(/^[^/]*/, ''), this.#options.origin ?? 'https://shop.example')
     const request = GateRequest.read(new Request(url), { key }, { path: url.pathname })
@@ -260,7 +272,9 @@ export class Gate {
     const response =
       (await this.#paywall.assetResponse(request.request, accepts)) ?? this.#routes.refusalOf(request, paidRoute)
     if (response !== undefined) return this.#respond(request.request, response)
-    const pass = this.#passes.offer(request, paidRoute)
+    // One payment by usage pays for one request.
+    const isByUsage = accepts.some(({ accept }) => schemeOf(accept) === 'upto')
+    const pass = isByUsage ? undefined : this.#passes.offer(request, paidRoute)
     const chains = accepts.map(({ chain }) => chain)
     const shown = pass === undefined ? undefined : await this.#passes.admit(request, pass, chains)
     if (shown?.type === 'admitted') {
@@ -268,7 +282,9 @@ export class Gate {
       return { type: 'paid', admission: shown.admission }
     }
     const offer = await this.#offer(request, paidRoute, accepts, pass)
-    if (this.#paywall.isFor(request.request)) return this.#showPage(offer)
+    // The page pays fixed prices.
+    const hasPage = offer.accepts.some(({ requirement }) => requirement.scheme === 'exact')
+    if (hasPage && this.#paywall.isFor(request.request)) return this.#showPage(offer)
     if (request.payment === null) return this.#refuse(offer, shown?.error ?? noPayment, shown?.message)
     const parts = { requirements: this.#requirements, claims: this.#claims, passes: this.#passes }
     const refuse: PaidRequest.PaidRequestParts['refuse'] = (...call) => this.#refuse(...call)
@@ -305,7 +321,10 @@ export class Gate {
 
   async #showPage({ request, required, accepts, event }: PaidRequest.Offer): Promise<Decision> {
     this.#events.paymentRequired(event, accepts)
-    const page = await this.#paywall.page(request.request, { ...required, error: noPayment }, accepts)
+    const isFixed = ({ scheme }: PaymentRequirements): boolean => scheme === 'exact'
+    const shown = { ...required, accepts: required.accepts.filter(isFixed), error: noPayment }
+    const fixed = accepts.filter(({ requirement }) => isFixed(requirement))
+    const page = await this.#paywall.page(request.request, shown, fixed)
     return this.#respond(request.request, page)
   }
 

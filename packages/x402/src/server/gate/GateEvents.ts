@@ -5,6 +5,7 @@ import type { Chain } from '../../chain/Chain.js'
 import { OptionsError, PartyError } from '../../errors.js'
 import {
   assetOf,
+  type Charged,
   describePayment,
   type LedgerPayment,
   type PaymentStatus,
@@ -63,15 +64,19 @@ export class GateEvents {
     this.#notifications.emit('onVerified', { ...eventOf(payment.transactionId, request), payment })
   }
 
-  settled(event: EventPayment, round: bigint | undefined): void {
+  /** @param charged what was charged of a price by usage */
+  settled(event: EventPayment, round: bigint | undefined, charged?: Charged | undefined): void {
     const { status, chain, ...request } = event
-    const payment = status.change({ state: 'settled', round: round === undefined ? undefined : Number(round) })
+    const known = round === undefined ? undefined : Number(round)
+    const payment = status.change({ state: 'settled', round: known, charged })
     const { transactionId } = payment
     if (this.#told.get(transactionId) === true) return
     this.#told.set(transactionId, true)
     this.#log.add(this.saleOf(event, 'settled'))
     this.tellSettled({ ...eventOf(transactionId, request), payment }, async () => {
-      const found = status.current.round === undefined ? await roundOfPayment(chain, transactionId) : undefined
+      const ledgerId = payment.maxAmount === undefined ? transactionId : payment.settlement
+      const isMissing = status.current.round === undefined && ledgerId !== undefined && ledgerId !== ''
+      const found = isMissing ? await roundOfPayment(chain, ledgerId) : undefined
       return found === undefined ? status.current : status.change({ state: 'settled', round: Number(found) })
     })
   }

@@ -10,6 +10,7 @@ import { pipeline } from 'node:stream/promises'
 import { OptionsError, PartyError } from '../../errors.js'
 import type { NodeRequest, NodeResponse } from '../adapters/ResponseCapture.js'
 import { paymentOf } from '../exchange/Payment.js'
+import { overridesHeader } from '../exchange/Usage.js'
 
 /** Options of {@link Upstream}. */
 export type UpstreamOptions = {
@@ -116,6 +117,11 @@ export class Upstream {
       if (status < 200) throw new UpstreamError('upstream_failed', `the upstream responded with ${status}`)
       ;(response as { statusCode: number }).statusCode = status
       for (const [name, values] of grouped(forwardable(incoming.rawHeaders))) response.setHeader(name, values)
+      const charge = incoming.headers[overridesHeader.toLowerCase()]
+      // The service sets the charge of a price by usage. The gate removes the header.
+      if (typeof charge === 'string' && paymentOf(request as IncomingMessage)?.charge !== undefined) {
+        response.setHeader(overridesHeader, charge)
+      }
       await copy(incoming, response as Writable)
     } catch (error) {
       outgoing.destroy()

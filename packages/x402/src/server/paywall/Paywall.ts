@@ -19,7 +19,7 @@ import {
 import { PaymentHeaders, type PaymentRequired, type PaymentRequirements } from '@latchkey/x402-wire'
 import { type AssetInfo, algoAssetId, type Chain, parseAssetId } from '../../chain/Chain.js'
 import { json } from '../gate/responses.js'
-import type { Accept } from '../routes/Requirements.js'
+import { type Accept, priceOf } from '../routes/Requirements.js'
 import { PaywallBalances } from './PaywallBalances.js'
 
 export type { PaywallOptions, PaywallWallet } from '@latchkey/pages/paywall'
@@ -165,7 +165,9 @@ async function parameters(accepts: readonly { accept: Accept; chain: Chain }[]):
 }
 
 /** The assets that are known without a request to price. */
-function assetsOf({ price, extra }: Accept, chain: Chain): bigint[] {
+function assetsOf(accept: Accept, chain: Chain): bigint[] {
+  const { extra } = accept
+  const price = priceOf(accept)
   const fixed = typeof price === 'object' ? price.asset : extra?.asset
   const id = fixed === undefined ? chain.dollarAssetId : parseAssetId(String(fixed))
   return id === undefined ? [] : [id]

@@ -3,6 +3,7 @@ import { OptionsError } from '../../errors.js'
 import type { Route } from '../gate/GateOptions.js'
 import { json } from '../gate/responses.js'
 import { type GateRequest, maxOverrides, overridesOf, type RequestPath } from './GateRequest.js'
+import { priceOf } from './Requirements.js'
 import { type Match, RouteTable } from './RouteTable.js'
 
 export type PaidRoute = { readonly key: string; readonly route: Route }
@@ -121,7 +122,9 @@ function isBelow(path: string, base: string): boolean {
 
 /** Whether a function chooses a price or a payee of the route. */
 export function hasDynamicPrice(route: Route | undefined): boolean {
-  return [route?.accepts].flat().some((one) => typeof one?.price === 'function' || typeof one?.payTo === 'function')
+  return [route?.accepts]
+    .flat()
+    .some((one) => (one !== undefined && typeof priceOf(one) === 'function') || typeof one?.payTo === 'function')
 }
 
 function ambiguous(problem: string): Response {

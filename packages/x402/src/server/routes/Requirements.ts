@@ -16,18 +16,40 @@ import type { GateRequest } from './GateRequest.js'
 /** A value, or a function that chooses it for each request. */
 export type Dynamic<T> = T | ((request: Request) => T | Promise<T>)
 
+/**
+ * A price by usage: the buyer authorizes a maximum, and the handler charges what was used, with `payment.charge` or the
+ * header `Settlement-Overrides`.
+ */
+export type UpToPrice = {
+  /** The maximum, in dollars or in base units of an asset. */
+  readonly upTo: Dynamic<Price>
+  /**
+   * The charge if the handler succeeds and sets none.
+   *
+   * @default 'nothing'
+   */
+  readonly whenUnset?: 'nothing' | 'maximum' | undefined
+  /**
+   * Whether the response is sent while the handler produces it. The charge is then settled at its end, or when the
+   * client leaves, and the receipt does not reach the client. Otherwise the response is sent after the settlement.
+   *
+   * @default false
+   */
+  readonly stream?: boolean | undefined
+}
+
 /** One way to pay for a route. */
 export type Accept = {
-  /** @default 'exact' */
-  readonly scheme?: 'exact' | undefined
+  /** @default 'upto' for a price with `upTo`, otherwise 'exact' */
+  readonly scheme?: 'exact' | 'upto' | undefined
   /**
    * The network of one of the gate's chains: `mainnet`, `testnet`, `betanet`, `local` or a CAIP-2 id.
    *
    * @default the network of the only chain
    */
   readonly network?: string | undefined
-  /** The price in dollars (`"$0.01"`) or in base units of an asset. */
-  readonly price: Dynamic<Price>
+  /** The price in dollars (`"$0.01"`) or in base units of an asset; with `upTo`, the maximum of a price by usage. */
+  readonly price: Dynamic<Price> | UpToPrice
   /** The address that is paid. */
   readonly payTo: Dynamic<string>
   /**
@@ -124,8 +146,18 @@ export class Requirements {
 
   /** Throws for options that are wrong for every request. */
   check(accept: Accept): void {
-    const { scheme = 'exact', paymentFlow = 'authorization', extra = {} } = accept
-    if (scheme !== 'exact') throw new OptionsError(`scheme cannot be ${JSON.stringify(scheme)}`, 'Use "exact".')
+    const usage = usagePrice(accept)
+    const { scheme = schemeOf(accept), paymentFlow = 'authorization', extra = {} } = accept
+    if (scheme !== 'exact' && scheme !== 'upto') {
+      throw new OptionsError(`scheme cannot be ${JSON.stringify(scheme)}`, 'Use "exact" or "upto".')
+    }
+    if (scheme !== schemeOf(accept)) {
+      throw new OptionsError(
+        `scheme cannot be ${JSON.stringify(scheme)} with this price`,
+        'Write `price: { upTo: "$0.50" }` for upto.',
+      )
+    }
+    if (usage !== undefined) checkUsage(usage, accept)
     if (paymentFlow !== 'authorization' && paymentFlow !== 'upfront') {
       const message = `paymentFlow cannot be ${JSON.stringify(paymentFlow)}`
       throw new OptionsError(message, 'Use "authorization" or "upfront".')
@@ -138,9 +170,13 @@ export class Requirements {
   }
 
   async terms(accept: Accept, request: Request): Promise<Terms> {
-    const [price, payTo] = await Promise.all([resolve(accept.price, request), resolve(accept.payTo, request)])
+    const [price, payTo] = await Promise.all([resolve(priceOf(accept), request), resolve(accept.payTo, request)])
     checkAddress(payTo, 'payTo')
-    return { payTo, ...(await this.amount(price, accept)) }
+    const amount = await this.amount(price, accept)
+    if (amount.asset === '0' && schemeOf(accept) === 'upto') {
+      throw new PriceError('invalid_price', 'ALGO cannot be charged by usage', { hint: 'Price the route in an asset.' })
+    }
+    return { payTo, ...amount }
   }
 
   async amount(price: Price, accept: Accept): Promise<AssetAmount> {
@@ -167,14 +203,16 @@ export class Requirements {
     route: SettleFirstOptions = {},
   ): Promise<PaymentRequirements | undefined> {
     const chain = this.chainOf(accept)
-    const kind = this.#facilitators.kindFor(chain)
+    const scheme = schemeOf(accept)
+    const kind = this.#facilitators.kindFor(chain, scheme)
     if (kind === undefined) return undefined
     const terms = await this.terms(accept, priced.request)
     const { payTo, asset, amount, extra: ownExtra } = terms
-    const isSettledFirst = await this.#isSettledFirst(accept, route, priced, terms)
+    // What was used is known only after the work.
+    const isSettledFirst = scheme === 'exact' && (await this.#isSettledFirst(accept, route, priced, terms))
     const { asset: _, ...extra } = accept.extra ?? {}
     const requirement: PaymentRequirements = {
-      scheme: 'exact',
+      scheme,
       network: chain.caip2 as PaymentRequirements['network'],
       amount,
       asset,
@@ -187,7 +225,7 @@ export class Requirements {
         ...(isSettledFirst ? { paymentFlow: 'upfront' } : {}),
       },
     }
-    const isDynamic = typeof accept.price === 'function' || typeof accept.payTo === 'function'
+    const isDynamic = typeof priceOf(accept) === 'function' || typeof accept.payTo === 'function'
     return isDynamic ? this.#quoted(requirement, priced.quoteBinding) : requirement
   }
 
@@ -311,6 +349,30 @@ function networkHint(network: string): string | undefined {
   } catch (error) {
     if (error instanceof Network.NetworkError) return error.hint
     throw error
+  }
+}
+
+/** The price by usage of a way to pay; undefined if the price is fixed. */
+export function usagePrice({ price }: Pick<Accept, 'price'>): UpToPrice | undefined {
+  return typeof price === 'object' && price !== null && 'upTo' in price ? price : undefined
+}
+
+/** The price of a way to pay, or its maximum. */
+export function priceOf(accept: Pick<Accept, 'price'>): Dynamic<Price> {
+  return usagePrice(accept)?.upTo ?? (accept.price as Dynamic<Price>)
+}
+
+export function schemeOf(accept: Pick<Accept, 'price'>): 'exact' | 'upto' {
+  return usagePrice(accept) === undefined ? 'exact' : 'upto'
+}
+
+function checkUsage({ whenUnset = 'nothing', stream = false }: UpToPrice, { paymentFlow }: Accept): void {
+  if (whenUnset !== 'nothing' && whenUnset !== 'maximum') {
+    throw new OptionsError(`whenUnset cannot be ${JSON.stringify(whenUnset)}`, 'Use "nothing" or "maximum".')
+  }
+  if (typeof stream !== 'boolean') throw new OptionsError('stream must be true or false')
+  if (paymentFlow === 'upfront') {
+    throw new OptionsError('a price by usage cannot be settled first', 'Remove `paymentFlow`.')
   }
 }
 

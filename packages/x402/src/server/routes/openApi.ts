@@ -5,7 +5,7 @@
 import { Amount } from '@latchkey/algorand'
 import { type Discovery, type Money, Prices } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
-import type { Accept } from './Requirements.js'
+import { type Accept, priceOf, type UpToPrice, usagePrice } from './Requirements.js'
 import type { RouteDiscovery } from './RouteDiscovery.js'
 
 /** How a gate presents its routes to crawlers. */
@@ -92,7 +92,9 @@ export function documentFor(
 /** The price of a route in dollars, if it can be paid in the network's dollar. */
 export function dollarPrice(route: ShownRoute, accepts: readonly { accept: Accept; chain: Chain }[]): DollarPrice {
   for (const { accept, chain } of accepts) {
-    const { price, extra } = accept
+    const { extra } = accept
+    const price = priceOf(accept)
+    const usage = usagePrice(accept)
     if (typeof price === 'function') {
       const { min, max } = route.priceRange ?? { min: '0', max: undefined }
       if (max !== undefined) return { type: 'dynamic', min: dollars(min), max: dollars(max) }
@@ -100,12 +102,17 @@ export function dollarPrice(route: ShownRoute, accepts: readonly { accept: Accep
     }
     const dollar = chain.dollarAssetId?.toString()
     if (typeof price === 'object') {
-      if (price.asset === dollar) return { type: 'fixed', amount: dollars(Amount.format(BigInt(price.amount), 6)) }
+      if (price.asset === dollar) return listed(dollars(Amount.format(BigInt(price.amount), 6)), usage)
     } else if (extra?.asset === undefined || String(extra.asset) === dollar) {
-      return { type: 'fixed', amount: dollars(price) }
+      return listed(dollars(price), usage)
     }
   }
   return { type: 'other' }
+}
+
+/** A price by usage is listed with its range. */
+function listed(amount: string, usage: UpToPrice | undefined): DollarPrice {
+  return usage === undefined ? { type: 'fixed', amount } : { type: 'dynamic', min: dollars('0'), max: amount }
 }
 
 function dollars(price: Money): string {
@@ -172,11 +179,11 @@ function operationOf(listed: ListedRoute, method: string, parameters: readonly s
     parameters: [...pathParameters(parameters, described), ...queryParameters(described)],
     ...(described.body === undefined || !['post', 'put', 'patch'].includes(method) ? {} : bodyOf(described)),
     responses: { '200': success, '402': { description: 'Payment required' } },
-    'x-payment-info': { ...priceOf(price), protocols: [{ x402: {} }] },
+    'x-payment-info': { ...listedPrice(price), protocols: [{ x402: {} }] },
   }
 }
 
-function priceOf(price: DollarPrice): object {
+function listedPrice(price: DollarPrice): object {
   if (price.type === 'other') return {}
   const { type, ...amounts } = price
   return { price: { mode: type, currency: 'USD', ...amounts } }

@@ -4,6 +4,7 @@
  */
 import { AlgodError } from '@latchkey/algod'
 import { BoundedMap, Network } from '@latchkey/algorand'
+import { UptoPayment } from '@latchkey/x402-wire'
 import { type Chain, ChainError } from '../../chain/Chain.js'
 import { formatAmount, lookUpPayment, type Payment } from '../exchange/Payment.js'
 import type { GateEvents } from '../gate/GateEvents.js'
@@ -109,7 +110,11 @@ export class SalesRecovery {
       const lookUp = { transactionId, lastValid: BigInt(sale.lastValid) }
       const { state, round, settledRound } = await lookUpPayment(chain, lookUp)
       if (state === 'settled') this.#settled(sale, Number(settledRound))
-      else if (state === 'expired') this.#expired(sale, round - BigInt(firstValid) < lookupRounds)
+      else if (state === 'expired') {
+        // The transaction of an authorization is known only to the process that settled it.
+        const isCertain = !UptoPayment.isId(transactionId) && round - BigInt(firstValid) < lookupRounds
+        this.#expired(sale, isCertain)
+      }
     } catch (error) {
       // The next run tries again.
       if (!(error instanceof AlgodError || error instanceof ChainError)) throw error

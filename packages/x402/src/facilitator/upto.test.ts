@@ -1,0 +1,280 @@
+/** A facilitator that settles what was used of an authorized maximum, on a devnet. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { Address, Bytes } from '@latchkey/algorand'
+import { type PaymentPayload, type PaymentRequirements, UptoPayment, UptoProgram } from '@latchkey/x402-wire'
+import { Buyer } from '../client/buyer/Buyer.js'
+import {
+  dollar,
+  type Market,
+  newAddress,
+  newSigner,
+  openMarket,
+  requiring,
+} from '../client/buyer/market.test.helper.js'
+import * as Signer from '../signer/Signer.js'
+import { Facilitator } from './Facilitator.js'
+import type { FacilitatorOptions } from './FacilitatorOptions.js'
+
+const timeout = 60_000
+
+type Setup = Market & {
+  facilitator: Facilitator
+  /** The requirement with half a dollar as its maximum. */
+  upto: PaymentRequirements
+  authorize: (requirement?: PaymentRequirements) => Promise<PaymentPayload>
+  /** Settles an amount. */
+  settle: (payload: PaymentPayload, amount: string) => ReturnType<Facilitator['settle']>
+  balanceOf: (address: string) => Promise<bigint>
+}
+
+async function open(t: TestContext, options: Partial<FacilitatorOptions> = {}): Promise<Setup> {
+  const market = await openMarket(t)
+  const { chain, sponsor, signer, requirement } = market
+  const facilitator = new Facilitator({ chains: [chain], feePayer: sponsor, pollMs: 20, ...options })
+  t.after(() => facilitator.stop())
+  const upto: PaymentRequirements = { ...requirement, scheme: 'upto', amount: '500000' }
+  const buyer = new Buyer({ signer, chains: chain, maxPerPayment: '$100' })
+  return {
+    ...market,
+    facilitator,
+    upto,
+    authorize: async (one = upto) => (await buyer.pay(requiring(one))).payload,
+    settle: (payload, amount) => facilitator.settle(payload, { ...upto, amount }),
+    balanceOf: async (address) => (await chain.algod.holding(address, dollar))?.amount ?? 0n,
+  }
+}
+
+test('lists the scheme only with a fee account', { timeout }, async (t) => {
+  const { facilitator, chain, sponsor } = await open(t)
+  const kinds = facilitator.supported().kinds.filter(({ scheme }) => scheme === 'upto')
+  assert.deepEqual(
+    kinds.map(({ network, extra }) => [network, extra]),
+    chain.ids.map((id) => [id, { feePayer: sponsor.address }]),
+  )
+  const plain = new Facilitator({ chains: [chain] })
+  t.after(() => plain.stop())
+  assert.deepEqual([...new Set(plain.supported().kinds.map(({ scheme }) => scheme))], ['exact'])
+})
+
+test('verifies the maximum and settles the charge, once', { timeout }, async (t) => {
+  const { facilitator, upto, authorize, settle, balanceOf, payTo, signer, chain } = await open(t)
+  const payload = await authorize()
+  assert.deepEqual(await facilitator.verify(payload, upto), { isValid: true, payer: signer.address })
+  const before = await balanceOf(signer.address)
+  const settled = await settle(payload, '13200')
+  assert.deepEqual([settled.success, settled.amount, settled.payer], [true, '13200', signer.address])
+  assert.equal(await balanceOf(payTo), 13_200n)
+  assert.equal(await balanceOf(signer.address), before - 13_200n)
+  const { state, transaction } = await chain.algod.transactionDetails(settled.transaction)
+  assert.equal(state.type, 'confirmed')
+  assert.ok(UptoPayment.isTransfer(UptoPayment.read(payload.payload).terms, transaction!))
+  // Whichever amount is named, the recorded one is the result.
+  for (const amount of ['13200', '500000', '0']) assert.deepEqual(await settle(payload, amount), settled)
+  assert.equal((await facilitator.verify(payload, upto)).invalidReason, 'duplicate_settlement')
+  assert.equal(await balanceOf(payTo), 13_200n)
+})
+
+test('concurrent settlements of different amounts have one result', { timeout }, async (t) => {
+  const { authorize, settle, balanceOf, payTo } = await open(t)
+  const payload = await authorize()
+  const results = await Promise.all(['1', '2', '3', '400000'].map((amount) => settle(payload, amount)))
+  assert.equal(new Set(results.map(({ amount }) => amount)).size, 1)
+  assert.equal(await balanceOf(payTo), BigInt(results[0]!.amount!))
+})
+
+test('a charge of 0 submits nothing, and is final', { timeout }, async (t) => {
+  const { facilitator, upto, authorize, settle, balanceOf, payTo } = await open(t)
+  const payload = await authorize()
+  assert.equal((await facilitator.verify(payload, upto)).isValid, true)
+  const { success, transaction, amount } = await settle(payload, '0')
+  assert.deepEqual([success, transaction, amount], [true, '', '0'])
+  assert.equal((await settle(payload, '500000')).amount, '0')
+  assert.equal(await balanceOf(payTo), 0n)
+})
+
+test('refuses an amount above the maximum, and what is not an amount', { timeout }, async (t) => {
+  const { authorize, settle, balanceOf, payTo } = await open(t)
+  const payload = await authorize()
+  for (const amount of ['500001', '-1', '1.5', '', '1e3', '999999999999999999999']) {
+    const { success, errorReason, transaction } = await settle(payload, amount)
+    const expected = [false, 'invalid_upto_avm_settlement_exceeds_amount', '']
+    assert.deepEqual([success, errorReason, transaction], expected, amount)
+  }
+  assert.equal(await balanceOf(payTo), 0n)
+  assert.equal((await settle(payload, '500000')).amount, '500000', 'the whole maximum is allowed')
+})
+
+test('refuses every term that differs from the requirement', { timeout }, async (t) => {
+  const { facilitator, upto, authorize } = await open(t)
+  const payload = await authorize()
+  const cases: [string, Partial<PaymentRequirements>][] = [
+    ['invalid_upto_avm_network_mismatch', { network: 'algorand:other' }],
+    ['invalid_upto_avm_asset_mismatch', { asset: '77' }],
+    ['invalid_upto_avm_receiver_mismatch', { payTo: newAddress() }],
+    ['invalid_upto_avm_facilitator_mismatch', { extra: { feePayer: newAddress() } }],
+    ['invalid_upto_avm_facilitator_mismatch', { extra: {} }],
+    ['invalid_upto_avm_scheme', { scheme: 'exact' }],
+  ]
+  for (const [code, change] of cases) {
+    const requirements = { ...upto, ...change }
+    assert.equal((await facilitator.verify(payload, requirements)).invalidReason, code)
+    assert.equal((await facilitator.settle(payload, { ...requirements, amount: '1' })).errorReason, code)
+  }
+  const less = { ...upto, amount: '499999' }
+  assert.equal((await facilitator.verify(payload, less)).invalidReason, 'invalid_upto_avm_amount_mismatch')
+})
+
+test('refuses another program, another last valid round, another signature', { timeout }, async (t) => {
+  const { facilitator, upto, authorize, settle } = await open(t)
+  const payload = await authorize()
+  const inner = payload.payload as unknown as UptoPayment.UptoPayload
+  const { terms, program } = UptoPayment.read(inner)
+  const other = program.slice()
+  other[program.length - 1] = 0x13
+  const later = UptoProgram.build({ ...terms, lastValid: terms.lastValid - 1n })
+  const signature = Bytes.toBase64(new Uint8Array(64))
+  const cases: [string, object][] = [
+    ['invalid_upto_avm_program', { program: Bytes.toBase64(other) }],
+    ['invalid_upto_avm_lease', { program: Bytes.toBase64(later) }],
+    ['invalid_upto_avm_lease', { nonce: Bytes.toBase64(new Uint8Array(16)) }],
+    ['invalid_upto_avm_invalid_signature', { signature }],
+    ['invalid_upto_avm_payload', { signature: 7 }],
+  ]
+  for (const [code, change] of cases) {
+    const changed = { ...payload, payload: { ...inner, ...change } } as unknown as PaymentPayload
+    assert.equal((await facilitator.verify(changed, upto)).invalidReason, code)
+    assert.equal((await settle(changed, '1')).errorReason, code)
+  }
+})
+
+test('refuses an authorization of another facilitator', { timeout }, async (t) => {
+  const { chain, upto, authorize } = await open(t)
+  const payload = await authorize()
+  const other = new Facilitator({ chains: [chain], feePayer: newSigner() })
+  t.after(() => other.stop())
+  assert.equal((await other.verify(payload, upto)).invalidReason, 'invalid_upto_avm_facilitator_mismatch')
+  const settled = await other.settle(payload, { ...upto, amount: '5' })
+  assert.equal(settled.errorReason, 'invalid_upto_avm_facilitator_mismatch')
+})
+
+test('verifies no more than the balance covers, counting the maxima', { timeout }, async (t) => {
+  const { facilitator, upto, authorize } = await open(t)
+  const two = { ...upto, amount: '2000000' }
+  const results = []
+  for (let time = 0; time < 3; time++) results.push(await facilitator.verify(await authorize(two), two))
+  assert.deepEqual(
+    results.map(({ isValid, invalidReason }) => (isValid ? 'valid' : invalidReason)),
+    ['valid', 'valid', 'payer_balance_reserved'],
+  )
+})
+
+test('an authorization above the balance fails the simulation of the maximum', { timeout }, async (t) => {
+  const { facilitator, upto, signer, chain, payTo } = await open(t)
+  const much = { ...upto, amount: '6000000' }
+  const unsigned = UptoPayment.buildAuthorization({
+    payer: signer.address,
+    payTo,
+    assetId: dollar,
+    maxAmount: 6_000_000n,
+    facilitator: String(upto.extra['feePayer']),
+    isPublicNetwork: false,
+    maxTimeoutSeconds: 60,
+    ...(await chain.parameters()),
+  })
+  const inner = await Signer.signAuthorization(signer, unsigned)
+  const payload = { x402Version: 2, accepted: much, payload: inner } as unknown as PaymentPayload
+  const { invalidReason, invalidMessage } = await facilitator.verify(payload, much)
+  assert.equal(invalidReason, 'invalid_upto_avm_simulation_failed')
+  assert.match(invalidMessage!, /has 5 .* needs 6/)
+})
+
+test('a buyer that uses the lease after the work is not charged, and nothing else settles', { timeout }, async (t) => {
+  const { facilitator, upto, authorize, settle, balanceOf, payTo, signer, chain, devnet } = await open(t)
+  devnet.fund(signer.address, { microAlgos: 1_000_000n })
+  const payload = await authorize()
+  assert.equal((await facilitator.verify(payload, upto)).isValid, true)
+  const { terms } = UptoPayment.read(payload.payload)
+  const own = Address.decode(signer.address)
+  const { lastRound, genesisHash } = await chain.parameters()
+  const voiding = await Signer.signTransaction(signer, {
+    type: 'pay',
+    snd: own,
+    rcv: own,
+    fee: 1_000n,
+    fv: lastRound,
+    lv: terms.lastValid,
+    gh: genesisHash,
+    lx: terms.lease,
+  })
+  assert.equal((await chain.algod.submit([voiding])).type, 'accepted')
+  const { success, errorReason, errorMessage } = await settle(payload, '13200')
+  assert.deepEqual([success, errorReason], [false, 'invalid_upto_avm_settlement_failed'])
+  assert.match(errorMessage!, /lease/)
+  assert.equal((await settle(payload, '1')).errorReason, 'invalid_upto_avm_settlement_failed')
+  assert.equal(await balanceOf(payTo), 0n)
+})
+
+test('a lower balance than the maximum still pays a charge that it covers', { timeout }, async (t) => {
+  const { facilitator, upto, authorize, settle, signer, chain, devnet, payTo, balanceOf } = await open(t)
+  devnet.fund(signer.address, { microAlgos: 1_000_000n })
+  const payload = await authorize()
+  assert.equal((await facilitator.verify(payload, upto)).isValid, true)
+  const [own, other] = [Address.decode(signer.address), newAddress()]
+  devnet.optIn(other, dollar)
+  const { lastRound, genesisHash } = await chain.parameters()
+  const spending = await Signer.signTransaction(signer, {
+    type: 'axfer',
+    snd: own,
+    arcv: Address.decode(other),
+    xaid: dollar,
+    aamt: 4_900_000n,
+    fee: 1_000n,
+    fv: lastRound,
+    lv: lastRound + 10n,
+    gh: genesisHash,
+  })
+  assert.equal((await chain.algod.submit([spending])).type, 'accepted')
+  assert.equal((await settle(payload, '13200')).amount, '13200')
+  assert.equal(await balanceOf(payTo), 13_200n)
+})
+
+test('an authorization belongs to its first claimant', { timeout }, async (t) => {
+  const { facilitator, upto, authorize } = await open(t)
+  const payload = await authorize()
+  assert.equal((await facilitator.verify(payload, upto, { claimant: 'gate one' })).isValid, true)
+  const elsewhere = { claimant: 'gate two' }
+  assert.equal((await facilitator.verify(payload, upto, elsewhere)).invalidReason, 'payment_already_claimed')
+  for (const amount of ['0', '500000']) {
+    const { errorReason } = await facilitator.settle(payload, { ...upto, amount }, elsewhere)
+    assert.equal(errorReason, 'payment_already_claimed')
+  }
+  const { success } = await facilitator.settle(payload, { ...upto, amount: '5' }, { claimant: 'gate one' })
+  assert.equal(success, true)
+})
+
+test('a rekeyed payer pays with the key that authorizes it, and not with its own', { timeout }, async (t) => {
+  const { facilitator, upto, chain, devnet, payTo, balanceOf } = await open(t)
+  const account = newSigner()
+  const key = Signer.fromSeed(new Uint8Array(32).fill(7), { sender: account.address })
+  devnet.fund(account.address, { microAlgos: 1_000_000n, assets: [{ assetId: dollar, amount: 1_000_000n }] })
+  const { lastRound, genesisHash } = await chain.parameters()
+  const own = Address.decode(account.address)
+  const rekey = await Signer.signTransaction(account, {
+    type: 'pay',
+    snd: own,
+    rcv: own,
+    fee: 1_000n,
+    fv: lastRound,
+    lv: lastRound + 10n,
+    gh: genesisHash,
+    rekey: Address.decode(key.address),
+  })
+  assert.equal((await chain.algod.submit([rekey])).type, 'accepted')
+  const { payload: old } = await new Buyer({ signer: account, chains: chain }).pay(requiring(upto))
+  assert.equal((await facilitator.verify(old, upto)).invalidReason, 'invalid_upto_avm_simulation_failed')
+  const { payload } = await new Buyer({ signer: key, chains: chain }).pay(requiring(upto))
+  assert.equal((payload.payload as unknown as UptoPayment.UptoPayload).signer, key.address)
+  assert.equal((await facilitator.settle(payload, { ...upto, amount: '7' })).amount, '7')
+  assert.equal(await balanceOf(payTo), 7n)
+})
