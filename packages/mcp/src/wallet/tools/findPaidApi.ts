@@ -1,5 +1,6 @@
 /** `find_paid_api`: searches the catalogues of facilitators for paid APIs. */
 
+import { Address } from '@latchkey/algorand'
 import { describeOffer, type FoundResource } from '@latchkey/x402/client'
 import type { McpServer } from '@modelcontextprotocol/server'
 import type { AgentWallet } from '../AgentWallet.js'
@@ -70,7 +71,8 @@ export function registerFindPaidApi(server: McpServer, wallet: AgentWallet): voi
   server.registerTool('find_paid_api', config, async ({ query, limit = defaultLimit }, { mcpReq }) => {
     try {
       const signal = AbortSignal.any([mcpReq.signal, AbortSignal.timeout(searchMs)])
-      const resources = await wallet.find(query, limit, signal)
+      const all = await wallet.find(query, limit, signal)
+      const resources = all.filter((one) => payable(one, wallet).length > 0)
       const said = resources.map(saidOf)
       return result(
         {
@@ -91,9 +93,12 @@ function wordsOf(wallet: AgentWallet): (offer: FoundResource['offers'][number]) 
   return (offer) => describeOffer(offer, { dollarAssetIds: dollarAssetId === undefined ? [] : [dollarAssetId] })
 }
 
-/** Only the offers that this wallet could pay. */
+/** Only the offers that this wallet could pay. Other members could be any text of a stranger. */
 function payable({ offers }: FoundResource, { chain }: AgentWallet): FoundResource['offers'] {
-  return offers.filter(({ network }) => chain.matches(network))
+  return offers.filter(
+    ({ network, payTo, asset }) =>
+      chain.matches(network) && Address.isValid(payTo) && /^(0|[1-9][0-9]{0,19})$/.test(asset),
+  )
 }
 
 function pricesOf(resource: FoundResource, index: number, wallet: AgentWallet) {
