@@ -166,7 +166,7 @@ test('a payment', async (t) => {
 test('offers', async (t) => {
   const strange = (requirement: PaymentRequirements): PaymentRequirements[] =>
     [
-      { scheme: 'upto' },
+      { scheme: 'escrow' },
       { network: 'eip155:84532' },
       { network: 'algorand:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' },
       { network: 'algorand:' },
@@ -191,7 +191,7 @@ test('offers', async (t) => {
     const { offers, reasons } = await buyer.offers(requiring(...strange(requirement)))
     assert.deepEqual([offers, reasons.length], [[], strange(requirement).length])
     await assert.rejects(buyer.pay(requiring(...strange(requirement))), (error) =>
-      /"upto".*more reasons$/.test(messageOf(error)),
+      /"escrow".*more reasons$/.test(messageOf(error)),
     )
     assert.equal(buyer.payments.all().length, 1)
   })
