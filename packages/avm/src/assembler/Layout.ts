@@ -10,6 +10,8 @@ import type { Token } from './Token.js'
 export const variableBranchVersion = 13
 
 const maxSalt = 127
+/** Bounds the time. The 8,192 branches that fit in an application need 2 million if they shorten one another in a chain. */
+const maxVisits = 16_000_000
 
 /** The bytes of a program, and the place in the source of each instruction by its offset. */
 export type LaidOut = { readonly bytes: Uint8Array; readonly places: ReadonlyMap<number, Item> }
@@ -72,7 +74,7 @@ class Body {
       return item.kind === 'switch' ? 2 + 2 * item.targets.length : 0
     })
     this.#measure()
-    while (isVariable && this.#shrink()) this.#measure()
+    if (isVariable) this.#shrinkAll()
     const parts = items.map((item, index) => this.#encode(item, index))
     const length = parts.reduce((sum, part) => sum + part.length, 0)
     this.bytes = new Uint8Array(length)
@@ -85,29 +87,38 @@ class Body {
 
   #measure(): void {
     let offset = 0
-    for (const [index, size] of this.#sizes.entries()) {
+    for (let index = 0; index < this.#sizes.length; index++) {
       this.offsets[index] = offset
-      offset += size
+      offset += this.#sizes[index]!
     }
     this.offsets[this.#sizes.length] = offset
   }
 
-  /** Shrinks branches to their shortest form. Returns whether any changed. */
-  #shrink(): boolean {
-    let isChanged = false
-    for (const [index, item] of this.#items.entries()) {
-      if (item.kind !== 'branch') continue
-      const size = 1 + Varint.encodeSigned(this.#distance(index, item.target) ?? 0).length
-      if (size >= this.#sizes[index]!) continue
-      this.#sizes[index] = size
-      isChanged = true
+  /** Shrinks branches to their shortest form. A shorter one can make others shorter, in a chain one after another. */
+  #shrinkAll(): void {
+    const { labels } = this.#program
+    const branches = this.#items.flatMap((item, index) =>
+      item.kind === 'branch' ? [{ index, item, label: labels.get(item.target.text) }] : [],
+    )
+    let isChanged = branches.length > 0
+    for (let visits = 0; isChanged; visits += branches.length) {
+      if (visits > maxVisits) {
+        this.#program.fail(branches[0]!.item, 'branches are too many to be shortened')
+        return
+      }
+      isChanged = false
+      for (const { index, label } of branches) {
+        const size = 1 + Varint.signedLength(this.#distance(index, label) ?? 0)
+        if (size >= this.#sizes[index]!) continue
+        this.#sizes[index] = size
+        isChanged = true
+      }
+      if (isChanged) this.#measure()
     }
-    return isChanged
   }
 
   /** The distance of a variable branch: backward from its first byte, forward from its end. */
-  #distance(index: number, target: Token): number | undefined {
-    const label = this.#program.labels.get(target.text)
+  #distance(index: number, label: number | undefined): number | undefined {
     if (label === undefined) return undefined
     const start = this.offsets[index]!
     const destination = this.offsets[label]!
@@ -121,7 +132,7 @@ class Body {
     }
     if (item.kind !== 'branch') return []
     if (this.#version < variableBranchVersion) return [item.opcode, ...this.#shortBranch(index, item.target)]
-    const distance = this.#distance(index, item.target)
+    const distance = this.#distance(index, this.#program.labels.get(item.target.text))
     if (distance === undefined) this.#failUndefined(item.target)
     if (distance === 0 && this.#program.labels.get(item.target.text) === index) {
       this.#program.fail(item.target, `branch to start of same instruction: ${JSON.stringify(item.target.text)} `)

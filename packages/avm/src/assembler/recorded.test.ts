@@ -77,3 +77,13 @@ function outcomeOf(source: string): object {
 function recorded({ line, column, text }: Message): RecordedMessage {
   return { line, col: column, msg: text }
 }
+
+test('shortens branches one after another, and refuses more than a program can have', () => {
+  const chain = (length: number) => {
+    const lines = Array.from({ length }, (_, index) => `l${index}: b l${Math.min(length, index + 31)}`)
+    return `#pragma version 13\n${lines.join('\n')}\nl${length}: int 1\nbyte "x"; log`
+  }
+  // The version, branches of two bytes each, and the last instructions.
+  assert.equal(assemble(chain(2000)).program.length, 1 + 2 * 2000 + 6)
+  assert.throws(() => assemble(chain(40_000)), /too many to be shortened/)
+})

@@ -44,3 +44,11 @@ export function decodeSigned(bytes: Uint8Array, offset: number): Decoded | undef
   const { value, length } = decoded
   return { value: (value & 1n) === 0n ? value >> 1n : -(value >> 1n) - 1n, length }
 }
+
+/** The number of bytes of {@link encodeSigned}. */
+export function signedLength(value: number): number {
+  let rest = value < 0 ? -2 * value - 1 : 2 * value
+  let length = 1
+  for (; rest >= 128; length++) rest = Math.floor(rest / 128)
+  return length
+}
