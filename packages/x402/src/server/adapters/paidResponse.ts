@@ -8,7 +8,7 @@ import { paymentResponse } from '@latchkey/x402-wire'
 import { cutDirect, watchDelivery } from '#node-response'
 import { warn } from '../../errors.js'
 import type { Admission } from '../exchange/Admission.js'
-import { addTo, changed, json, remade } from '../gate/responses.js'
+import { addTo, changed, type HeaderList, json, remade } from '../gate/responses.js'
 import type { NodeBindings } from './honoContext.js'
 import type { DirectOutput } from './node-response/NodeResponses.js'
 import { webStream } from './webStream.js'
@@ -22,6 +22,11 @@ export function failedResponse({ headers }: Admission, response: Response): Resp
     own.delete(paymentResponse)
     addTo(own, headers)
   })
+}
+
+/** The response to a request that a hook let through. One that carries a connection cannot be changed. */
+export function grantedResponse(headers: HeaderList, response: Response): Response {
+  return response.status === 101 ? response : changed(response, (own) => addTo(own, headers))
 }
 
 export type PaidOptions = {

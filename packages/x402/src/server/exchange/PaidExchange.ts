@@ -1,5 +1,5 @@
 /**
- * A paid request, from its payment to the delivery of its answer: a state machine. {@link transitions} lists its states
+ * A paid request, from its payment to the delivery of its answer: a state machine. `transitions.ts` lists its states
  * and the function for each transition. The table in docs/architecture.md explains them, with the row of the claim that
  * remains if the gate is killed in a state.
  *
@@ -9,62 +9,18 @@
 import * as Tracing from '@latchkey/algod/tracing'
 import type { PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
 import { PartyError } from '../../errors.js'
-import type { GateEvents } from '../gate/GateEvents.js'
+import type { CancelReason } from '../gate/DecidingHooks.js'
 import * as responses from '../gate/responses.js'
 import { newId } from '../routes/GateRequest.js'
-import type { ClaimEnd, ClaimResult, ClaimStore, HeldAnswer } from '../store/Claims.js'
+import type { ClaimEnd, ClaimResult, HeldAnswer } from '../store/Claims.js'
 import type { Admission, Decision, GateResponse } from './Admission.js'
-import type { Facilitators } from './Facilitators.js'
+import type { ExchangeOutcome, ExchangeParts } from './ExchangeParts.js'
 import type { PaidRequest } from './PaidRequest.js'
 import { type LedgerStatus, lookUpPayment } from './Payment.js'
-import type { Lease, Renewals, Unfinished } from './Renewals.js'
-import type { SignedReceipts } from './SignedReceipts.js'
+import { PaymentHooks } from './PaymentHooks.js'
+import type { Lease } from './Renewals.js'
 import { pendingReceipt, settlePayment, verifyPayment } from './settlePayment.js'
-
-/** For each state, the functions that leave it, and the states that they lead to. */
-export const transitions = {
-  offered: { verify: ['verified', 'refused'], claim: ['claimed', 'busy', 'refused'] },
-  verified: { claim: ['claimed', 'busy', 'refused'] },
-  claimed: {
-    check: ['open', 'refused'],
-    settle: ['settling', 'busy'],
-    start: ['running', 'busy', 'open'],
-    replace: ['lost'],
-  },
-  settling: { settle: ['settled', 'open', 'refused'] },
-  settled: { start: ['running', 'busy', 'open'], deliver: ['delivered', 'busy'] },
-  running: { answer: ['answered'], cancel: ['open', 'refused'], replace: ['lost'], abandon: ['open'] },
-  answered: { answer: ['busy', 'open', 'refused'], settle: ['settling'], deliver: ['delivered', 'busy'] },
-  lost: { answer: ['answered'], cancel: ['open'], settle: ['settling', 'busy'], abandon: ['open'] },
-  delivered: { reopen: ['open'] },
-  busy: { reopen: ['open'] },
-  open: {},
-  refused: {},
-} as const
-
-export type State = keyof typeof transitions
-
-const nextStates = new Map(
-  Object.entries(transitions).map(([state, functions]) => [state, new Set<State>(Object.values(functions).flat())]),
-)
-
-/** The parts of a gate that its exchanges share. */
-export type ExchangeParts = {
-  readonly facilitators: Facilitators
-  readonly claims: ClaimStore
-  readonly renewals: Renewals
-  readonly unfinished: Unfinished
-  readonly cors: boolean | readonly string[]
-  /** Signs receipts, if the seller does. */
-  readonly receipts: SignedReceipts | undefined
-  /** Completes a response of the gate. */
-  readonly respond: (request: Request, response: Response) => GateResponse
-  readonly events: GateEvents
-  /** Never throws. */
-  readonly onError: (error: unknown) => void
-  /** Called when a facilitator reports that another gate has a payment. Never throws. */
-  readonly onClaimedElsewhere: (transactionId: string) => void
-}
+import { nextStates, type State } from './transitions.js'
 
 /** How long a handler may take beyond `maxTimeoutSeconds`, and how long the facilitators may take after that. */
 const graceMs = 60_000
@@ -79,6 +35,7 @@ const maxAheadRounds = 2_000n
 export class PaidExchange {
   readonly #gate: ExchangeParts
   readonly #paid: PaidRequest
+  readonly #hooks: PaymentHooks | undefined
   #state: State = 'offered'
   /** Set by `verify`. */
   #ledger!: LedgerStatus
@@ -87,6 +44,7 @@ export class PaidExchange {
   /** The claim of this request. Set by `claim`. */
   #lease!: Lease
   #claimed!: ClaimResult
+  #isVerified = false
   /** Set by `settle`. */
   #receipt: SettleResponse | undefined
   /** The headers of the receipt, if the payment was settled before the handler runs. */
@@ -101,9 +59,23 @@ export class PaidExchange {
   constructor(gate: ExchangeParts, paid: PaidRequest) {
     this.#gate = gate
     this.#paid = paid
+    this.#hooks = gate.hooks && new PaymentHooks(gate.hooks, paid, gate.onError)
   }
 
-  async decide(): Promise<Decision> {
+  /** Needed for a purchase that the buyer named. */
+  get outcome(): ExchangeOutcome {
+    const isExpired = this.#ledger?.state === 'expired'
+    const [claimed, isBusy] = [this.#claimed as ClaimResult | undefined, this.#state === 'busy']
+    const obstacle = isBusy ? 'busy' : isExpired ? 'expired' : claimed?.type === 'taken' ? 'taken' : undefined
+    const purchase = claimed?.type === 'purchased' ? claimed.purchase : undefined
+    return { purchase, isVerified: this.#isVerified, obstacle }
+  }
+
+  decide(): Promise<Decision> {
+    return this.#hooks === undefined ? this.#decide() : this.#hooks.decide(() => this.#decide())
+  }
+
+  async #decide(): Promise<Decision> {
     const refusal = (await this.#verify()) ?? (await this.#claim()) ?? (await this.#check())
     if (refusal !== undefined) return refusal
     if (this.#isAnswered) return this.#redeliver()
@@ -125,10 +97,13 @@ export class PaidExchange {
     }
     // A payment claimed here was verified before, and would now be refused as already used.
     this.#isKnown = await this.#gate.claims.has(payment.transactionId)
-    if (!this.#isVerifiable || this.#isKnown) return undefined
+    if (this.#isKnown || !this.#isAsked) return undefined
     const problem = await this.#askFacilitator()
     if (problem !== undefined) return this.#refuse(problem.code, problem.message)
-    this.#enter('verified')
+    if (this.#isVerifiable) {
+      this.#isVerified = true
+      this.#enter('verified')
+    }
     return undefined
   }
 
@@ -149,13 +124,18 @@ export class PaidExchange {
       forgetRound: payment.lastValid + keepClaimRounds,
       // A payment that was settled elsewhere is refused, and is not a sale here.
       sale: state === 'unsubmitted' || this.#isKnown ? this.#gate.events.saleOf(event, 'verified') : undefined,
+      purchase: this.#paid.purchase,
     })
+    this.#claimed = result
+    if (result.type === 'purchased') {
+      this.#enter('refused')
+      return this.#respond(responses.otherPurchase())
+    }
     if (result.type === 'taken') {
       return this.#refuse('payment_already_used', 'this payment was already used for a request')
     }
     if (result.type === 'busy') return this.#busy()
     this.#enter('claimed')
-    this.#claimed = result
     this.#lease = lease
     return undefined
   }
@@ -177,7 +157,7 @@ export class PaidExchange {
       // It was settled for another server, or for one that lost its claims.
       return this.#paid.refuse('payment_already_used', 'this payment was settled before it was sent here')
     }
-    if (!this.#isVerifiable || !this.#isKnown || this.#isAnswered) return undefined
+    if (!this.#isAsked || !this.#isKnown || this.#isAnswered) return undefined
     const problem = await this.#askFacilitator().catch(async (error: unknown) => {
       await this.#release('open')
       throw error
@@ -197,7 +177,10 @@ export class PaidExchange {
     const { state, settledRound } = this.#ledger
     const isOnLedger = state === 'settled'
     const settling = { ...this.#paid, requestId: request.id, isOnLedger, settledRound, facilitators, onError }
-    const result = await Tracing.span('gate.settle', { kind: 'client' }, () => settlePayment(settling))
+    const settle = () => Tracing.span('gate.settle', { kind: 'client' }, () => settlePayment(settling))
+    const phase = this.#paid.isSettledFirst ? 'before-handler' : 'after-handler'
+    const hooks = isOnLedger ? undefined : this.#hooks
+    const result = await (hooks === undefined ? settle() : hooks.settle(phase, state === 'submitted', settle))
     if (result.state === 'settled') {
       this.#enter('settled')
       this.#receipt = result.receipt
@@ -211,8 +194,11 @@ export class PaidExchange {
     }
     if (result.isClaimedElsewhere) onClaimedElsewhere(payment.transactionId)
     const { errorReason, errorMessage } = result.receipt
-    events.refused(event, { code: errorReason!, message: errorMessage! })
-    await this.#release('forgotten')
+    // An earlier request may have had the payment settled.
+    const isKept = result.isWithheld === true && this.#claimed.type !== 'new'
+    if (isKept) events.pending(event)
+    else events.refused(event, { code: errorReason!, message: errorMessage! })
+    await this.#release(isKept ? 'open' : 'forgotten')
     return this.#respond(responses.notSettled(result.receipt, required))
   }
 
@@ -262,7 +248,7 @@ export class PaidExchange {
       isStreamed: this.#isStreamed,
       headers: settled === undefined ? responses.corsHeaders(request.request, this.#gate.cors) : this.#paidHeaders,
       settle: (answer) => this.#answer(answer),
-      cancel: () => this.#cancel(),
+      cancel: (reason) => this.#cancel(reason),
       disconnected: () => {
         this.#disconnection ??= this.#abandon()
         return this.#disconnection
@@ -280,13 +266,17 @@ export class PaidExchange {
     const held = answer && responses.heldAnswer(answer)
     try {
       // Another request has the claim, and its answer is the one that counts.
-      if (held !== undefined && !(await this.#hold(held))) return this.#busy()
+      if (held !== undefined && !(await this.#hold(held))) {
+        if (this.#hooks !== undefined) await this.#hooks.cancel('handler_failed')
+        return this.#busy()
+      }
     } catch (error) {
       this.#gate.onError(error)
       if (!isSettled) {
         // Nothing is charged for an answer that would be lost with the connection.
         this.#reportCancelled()
         await this.#release(this.#claimed.type === 'new' ? 'forgotten' : 'open')
+        if (this.#hooks !== undefined) await this.#hooks.cancel('handler_failed')
         return this.#respond(responses.unavailable(503))
       }
       // The answer would be lost if the store and the buyer were both unreachable.
@@ -320,12 +310,13 @@ export class PaidExchange {
   }
 
   /** The handler failed. A payment that was sent before may be on the ledger now or later, so its claim is kept. */
-  async #cancel(): Promise<void> {
+  async #cancel(reason: CancelReason = 'handler_failed'): Promise<void> {
     if (!this.#isRunning) return
     const isKept = this.#receipt !== undefined || this.#claimed.type !== 'new'
     this.#endHandler(isKept ? 'open' : 'refused')
     if (this.#receipt === undefined) this.#reportCancelled()
     await this.#end(isKept ? 'open' : 'forgotten')
+    if (this.#hooks !== undefined) await this.#hooks.cancel(reason)
   }
 
   /** The client has left. Waits for the handler, and gives it up when its time is up. */
@@ -345,6 +336,7 @@ export class PaidExchange {
     this.#endHandler('open')
     await this.#holdReplacement()
     await this.#end('open')
+    if (this.#hooks !== undefined) await this.#hooks.cancel('handler_failed')
   }
 
   /** Replaces an answer that no gate has. The replacement is stored, so that each repeat gets the same one. */
@@ -381,7 +373,14 @@ export class PaidExchange {
 
   /** Whether a facilitator decides if the payment is valid before the handler runs. */
   get #isVerifiable(): boolean {
-    return this.#ledger.state === 'unsubmitted' && !this.#paid.isSettledFirst
+    // The buyer's name of a purchase must not be used by others, even while their payments are settled.
+    const isVerified = !this.#paid.isSettledFirst || this.#paid.purchase !== undefined
+    return this.#ledger.state === 'unsubmitted' && isVerified
+  }
+
+  /** Whether a facilitator, or a hook, decides before the payment is claimed. */
+  get #isAsked(): boolean {
+    return this.#isVerifiable || (this.#hooks !== undefined && this.#ledger.state === 'unsubmitted')
   }
 
   /** Whether the answer of an earlier request is sent, because the handler must not run again. */
@@ -408,7 +407,9 @@ export class PaidExchange {
   async #askFacilitator(): ReturnType<typeof verifyPayment> {
     const { facilitators, onClaimedElsewhere } = this.#gate
     const verifying = { ...this.#paid, requestId: this.#paid.request.id, facilitators }
-    const problem = await Tracing.span('gate.verify', { kind: 'client' }, () => verifyPayment(verifying))
+    const verify = () => Tracing.span('gate.verify', { kind: 'client' }, () => verifyPayment(verifying))
+    const hooks = this.#hooks
+    const problem = await (hooks === undefined ? verify() : hooks.verify(this.#isVerifiable ? verify : undefined))
     if (problem?.isClaimedElsewhere) onClaimedElsewhere(this.#paid.payment.transactionId)
     return problem
   }

@@ -18,7 +18,7 @@ import {
   stubGate,
 } from '../stubs.test.helper.js'
 import type { Decision } from './Admission.js'
-import { transitions } from './PaidExchange.js'
+import { transitions } from './transitions.js'
 
 const root = new URL('../../../../../', import.meta.url)
 const source = readFileSync(new URL('packages/x402/src/server/exchange/PaidExchange.ts', root), 'utf8')
