@@ -68,7 +68,10 @@ type Start = SettleResponse | 'hooked' | 'recorded'
 export class FacilitatorHookCalls {
   readonly #calls: HookCalls<(typeof names)[number]>
   readonly #onError: (error: unknown) => void
-  /** The decisions on settlements that have not ended, so that concurrent calls share one. */
+  /**
+   * The decisions on settlements that have not ended, so that concurrent calls share one. Keyed by the whole call,
+   * because a call with other requirements must not decide on this one.
+   */
   readonly #starting = new Map<string, Promise<Start>>()
 
   private constructor(calls: HookCalls<(typeof names)[number]>, onError: (error: unknown) => void) {
@@ -115,15 +118,16 @@ export class FacilitatorHookCalls {
     requirements: PaymentRequirements,
     settlement: HookedSettlement,
   ): Promise<SettleResponse> {
-    const { transactionId = '', settle } = settlement
-    const earlier = this.#starting.get(transactionId)
+    const { settle } = settlement
+    const key = JSON.stringify([payload, requirements])
+    const earlier = this.#starting.get(key)
     if (earlier !== undefined) {
       const start = await earlier
       return typeof start === 'string' ? settle() : start
     }
     const context = contextOf(payload, requirements)
     const starting = this.#start(context, settlement)
-    if (transactionId !== '') this.#starting.set(transactionId, starting)
+    this.#starting.set(key, starting)
     try {
       const start = await starting
       if (typeof start !== 'string') return start
@@ -131,7 +135,7 @@ export class FacilitatorHookCalls {
       if (start === 'hooked') await this.#tellSettled(context, result)
       return result
     } finally {
-      if (transactionId !== '') this.#starting.delete(transactionId)
+      this.#starting.delete(key)
     }
   }
 

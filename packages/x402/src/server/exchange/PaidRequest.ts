@@ -181,7 +181,8 @@ async function readPayload(
     return {
       key: digest([payer, name]),
       fingerprint: digest([scheme, chain.caip2, asset, amount, payTo, resourceOf(request), request.overrides, terms]),
-      payload: JSON.stringify(stripped),
+      // Extensions are as large as the buyer likes, and not needed to settle.
+      payload: JSON.stringify({ ...stripped, extensions: undefined }),
     }
   }
 }

@@ -17,7 +17,11 @@ export type PurchaseDecision = { readonly decision: Decision; readonly paid: Pai
 const waitMs = 15_000
 /** After this time, an answer that is held is taken from a request that may have been killed. */
 const patienceMs = 8_000
-const [firstPauseMs, maxPauseMs] = [50, 1_000]
+const [firstPauseMs, maxPauseMs] = [50, 500]
+/** How many requests of a gate may wait at a time: for one purchase, and for all. */
+const [maxWaiting, maxWaitingTotal] = [16, 1_024]
+/** The requests that wait, by purchase. */
+const waiting = new WeakMap<ExchangeParts, Map<string, number>>()
 /** How often the first payment of a purchase may change while a request is decided. */
 const maxChanges = 5
 
@@ -34,13 +38,37 @@ export async function decidePurchase(gate: ExchangeParts, fresh: PaidRequest): P
       return { decision: paid.refuse('payment_already_used', 'this payment was already used for a request'), paid }
     }
     if (first.fingerprint !== fresh.purchase!.fingerprint) return { decision, paid }
-    const followed = await follow(gate, fresh, first)
+    const followed = await limited(gate, fresh, () => follow(gate, fresh, first))
     if (followed !== 'gone' && followed !== 'expired') return followed
     // The first payment can never be settled, so this one is the purchase.
     const replaces = followed === 'expired' ? first.transactionId : undefined
     paid = { ...fresh, purchase: { ...fresh.purchase!, replaces } }
   }
   return { decision: gate.respond(fresh.request.request, responses.unavailable(503)), paid: fresh }
+}
+
+/** A payment that is never settled can be sent any number of times, and each request that waits asks the node and the store. */
+async function limited<T>(
+  gate: ExchangeParts,
+  fresh: PaidRequest,
+  work: () => Promise<T>,
+): Promise<T | PurchaseDecision> {
+  const counts = waiting.get(gate) ?? new Map<string, number>()
+  waiting.set(gate, counts)
+  const { key } = fresh.purchase!
+  const count = counts.get(key) ?? 0
+  const total = [...counts.values()].reduce((sum, one) => sum + one, 0)
+  if (count >= maxWaiting || total >= maxWaitingTotal) {
+    return { decision: gate.respond(fresh.request.request, responses.purchaseInProgress()), paid: fresh }
+  }
+  counts.set(key, count + 1)
+  try {
+    return await work()
+  } finally {
+    const left = counts.get(key)! - 1
+    if (left === 0) counts.delete(key)
+    else counts.set(key, left)
+  }
 }
 
 /** Continues with the first payment of a purchase, and waits while another request does. */
@@ -66,6 +94,7 @@ async function follow(
     if (performance.now() + pauseMs > startMs + waitMs || request.request.signal.aborted) {
       return { decision: gate.respond(request.request, responses.purchaseInProgress()), paid }
     }
-    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    // Not all at the same time.
+    await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random() / 2)))
   }
 }
