@@ -1,6 +1,5 @@
 /** Purchases that buyers name: one settlement and one run of the handler for each name. */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -260,41 +259,5 @@ test('names of the published TypeScript extension, and its view of our declarati
   }
   const { payload } = await market.buyer.pay(required, { paymentIdentifier: id })
   assert.equal(published.extractPaymentIdentifier(payload), id, 'it reads ours')
-  assert.equal(await market.dollars(), cent)
-})
-
-type Obtained = { readonly python?: string; readonly problem?: string }
-const obtain = new URL('../../../scripts/obtain/python.mjs', import.meta.url)
-
-test('names of the published Python extension', { timeout: 300_000 }, async (t) => {
-  const { obtainPython } = (await import(obtain.href)) as { obtainPython: (requirements: string) => Obtained }
-  const { python, problem } = obtainPython('requirements-official.txt')
-  if (python === undefined) {
-    t.skip(problem)
-    return
-  }
-  const market = await openMarket(t)
-  const shop = await openShop(t, market, { paymentIdentifier: 'required' })
-  const required = await shop.required('/report/1')
-  const program = [
-    'import json, sys, types',
-    // Imported by another extension of the package, and not used here.
-    'sys.modules["jsonschema"] = types.ModuleType("jsonschema")',
-    'from x402.extensions.payment_identifier import append_payment_identifier_to_extensions as append',
-    'extensions = json.load(sys.stdin)',
-    'result = append(extensions)',
-    'print(json.dumps(result if result is not None else extensions))',
-  ].join('\n')
-  const input = JSON.stringify(required.extensions)
-  const environment = { PATH: process.env['PATH'] ?? '', PYTHONDONTWRITEBYTECODE: '1' }
-  const extensions = JSON.parse(execFileSync(python, ['-c', program], { input, env: environment }).toString())
-  for (let call = 0; call < 2; call++) {
-    const { payload } = await market.buyer.pay(required)
-    const answer = await shop.send(
-      '/report/1',
-      Buffer.from(JSON.stringify({ ...payload, extensions })).toString('base64'),
-    )
-    assert.deepEqual([answer.status, answer.body], [200, 'answer 1'])
-  }
   assert.equal(await market.dollars(), cent)
 })
