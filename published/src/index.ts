@@ -10,4 +10,14 @@ export {
   type Sells,
   type Setting,
 } from './Family.js'
+export {
+  buyerHooks,
+  facilitatorHooks,
+  type HookOf,
+  type HookScenario,
+  runBuyer,
+  runFacilitator,
+  runSeller,
+  sellerHooks,
+} from './hookSequences.js'
 export { newest, newestModules, newestVersions, setSettlementOverrides } from './newest.js'

@@ -30,7 +30,7 @@ export function writeDown(store: ClaimStore, history: HistoryLog): ClaimStore {
   return withChanges<ClaimStore>(store, {
     claim: async (transactionId, lease) => {
       const result = await store.claim(transactionId, lease)
-      const isClaimed = result.type !== 'busy' && result.type !== 'taken'
+      const isClaimed = result.type !== 'busy' && result.type !== 'taken' && result.type !== 'purchased'
       if (isClaimed) history.add({ type: 'claimed', transactionId, result: result.type, fence: result.fence })
       return result
     },

@@ -14,17 +14,19 @@ await admin.connect()
 admin.on('error', () => {})
 let schemas = 0
 
-/** Removes everything that version 2 added. */
+/** Removes everything that later versions added. */
 async function schemaOfVersion1(): Promise<string> {
   const schema = `upgrade_${++schemas}`
   await migratePostgres('seller', { address, schema })
   await admin.query(`
+    DROP FUNCTION ${schema}.claim_purchase;
+    DROP TABLE ${schema}.purchases;
     DROP FUNCTION ${schema}.claim_fenced, ${schema}.renew_claims, ${schema}.begin_claim;
     DROP FUNCTION ${schema}.hold_answer(text, text, integer, text, bytea, bigint, bigint, bigint);
     DROP FUNCTION ${schema}.finish_claim(text, text, text, bigint, bigint);
     DROP SEQUENCE ${schema}.claim_fences;
     ALTER TABLE ${schema}.claims DROP COLUMN fence, DROP COLUMN fenced_owner, DROP COLUMN is_begun;
-    DELETE FROM ${schema}.migrations WHERE component = 'seller' AND version = 2`)
+    DELETE FROM ${schema}.migrations WHERE component = 'seller' AND version >= 2`)
   return schema
 }
 
@@ -58,7 +60,7 @@ test('PostgresClaims: tables of version 1 keep their id, and the runtime role ca
   const { rows } = await admin.query(`SELECT id FROM ${schema}.seller`)
   await admin.query(`CREATE ROLE ${schema} LOGIN`)
   const report = await migratePostgres('seller', { address, schema, runtimeRole: schema })
-  assert.deepEqual([report.from, report.to], [1, 2])
+  assert.deepEqual([report.from, report.to], [1, 3])
   const url = new URL(address)
   url.username = schema
   const store = await PostgresClaims.open({ address: url.href, schema, maxConnections: 1 })

@@ -13,6 +13,7 @@ import {
 } from '@latchkey/x402/server'
 import { passesConformance } from './passesConformance.test.helper.js'
 import { idOf } from './paymentIds.test.helper.js'
+import { purchasesConformance } from './purchasesConformance.test.helper.js'
 import { renewalsConformance } from './renewalsConformance.test.helper.js'
 import { salesConformance } from './salesConformance.test.helper.js'
 import { unnumbered } from './unnumbered.test.helper.js'
@@ -70,6 +71,7 @@ export function claimsConformance(kind: ClaimsKind): void {
   if (kind.hasOwnClock) clocks(kind)
   renewalsConformance(kind)
   passesConformance(kind)
+  purchasesConformance(kind)
   if (kind.hasSales) salesConformance(kind)
 }
 

@@ -7,7 +7,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import test from 'node:test'
 import { Server } from '@latchkey/http'
-import { payingFetch } from '@latchkey/x402/client'
+import { decodeReceipt, decodeRequired, payingFetch } from '@latchkey/x402/client'
 import { createFacilitatorHandler } from '@latchkey/x402/facilitator'
 import { dollar, type Market, openMarket } from '../x402/support/market.test.helper.js'
 import type { ShopSettings } from './shop-process.test.helper.js'
@@ -17,7 +17,12 @@ type Shop = { readonly url: string; readonly child: ChildProcess; readonly handl
 
 const cent = 10_000n
 
-async function openShops(t: Scope, market: Market, claims: string, killed: readonly boolean[]): Promise<Shop[]> {
+async function openShops(
+  t: Scope,
+  market: Market,
+  claims: string,
+  killed: readonly ShopSettings['isKilled'][],
+): Promise<Shop[]> {
   const server = new Server({ fetch: createFacilitatorHandler({ facilitator: market.facilitator }) })
   t.after(() => server.stop())
   const { port } = await server.listen('127.0.0.1', 0)
@@ -82,4 +87,56 @@ export function replicasConformance(name: string, addressOf: () => Promise<strin
     assert.equal(shops[0]!.handled() + shops[1]!.handled(), 1)
     assert.equal(await market.dollars(), cent)
   })
+
+  test(`${name}: eight fresh payments under one name, to two replicas, are charged once and served alike`, async (t) => {
+    const market = await openMarket(t)
+    const shops = await openShops(t, market, await addressOf(), [false, false])
+    const paymentIdentifier = 'order-2026-11-17-0001'
+    const headers = await freshPayments(market, shops, paymentIdentifier, 8)
+    const answers = await Promise.all(headers.map((header, index) => send(shops[index % 2]!, header)))
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      Array(8).fill(200),
+    )
+    assert.equal(new Set(answers.map(({ body }) => body)).size, 1, 'all get the first answer')
+    assert.equal(new Set(answers.map(({ transaction }) => transaction)).size, 1, 'all get the first receipt')
+    assert.equal(shops[0]!.handled() + shops[1]!.handled(), 1)
+    assert.equal(await market.dollars(), cent)
+  })
+
+  test(`${name}: a fresh payment gets the answer of a replica that was killed between settlement and answer`, async (t) => {
+    const market = await openMarket(t)
+    const shops = await openShops(t, market, await addressOf(), ['settled', false])
+    const exited = once(shops[0]!.child, 'exit')
+    const [first, second] = await freshPayments(market, shops.slice(1), 'order-2026-11-17-0002', 2)
+    await assert.rejects(send(shops[0]!, first!))
+    assert.deepEqual(await exited, [null, 'SIGKILL'])
+    assert.equal(await market.dollars(), cent, 'it is settled')
+    const answer = await send(shops[1]!, second!)
+    assert.equal(answer.status, 200)
+    assert.match(answer.body, /^[0-9a-f-]{36}$/)
+    assert.deepEqual([shops[0]!.handled(), shops[1]!.handled()], [1, 0])
+    assert.equal(await market.dollars(), cent)
+  })
+}
+
+async function freshPayments(
+  { buyer }: Market,
+  [shop]: readonly Shop[],
+  paymentIdentifier: string,
+  count: number,
+): Promise<string[]> {
+  const unpaid = await fetch(`${shop!.url}/report`)
+  const required = decodeRequired(unpaid.headers.get('payment-required')!)
+  const headers: string[] = []
+  for (let index = 0; index < count; index++) headers.push((await buyer.pay(required, { paymentIdentifier })).header)
+  assert.equal(new Set(headers).size, count)
+  return headers
+}
+
+async function send({ url }: Shop, header: string): Promise<{ status: number; body: string; transaction: string }> {
+  const response = await fetch(`${url}/report`, { headers: { 'payment-signature': header } })
+  const receipt = response.headers.get('payment-response')
+  const transaction = receipt === null ? '' : decodeReceipt(receipt).transaction
+  return { status: response.status, body: await response.text(), transaction }
 }

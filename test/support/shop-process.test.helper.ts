@@ -17,8 +17,8 @@ export type ShopSettings = {
   readonly dollar: string
   readonly facilitator: string
   readonly seller: string
-  /** Whether it is killed as soon as an answer is held, before it is settled and sent. */
-  readonly isKilled: boolean
+  /** Whether it is killed as soon as an answer is held, before it is settled, or settled, before it is sent. */
+  readonly isKilled: boolean | 'settled'
 }
 
 const settings = JSON.parse(process.argv[2]!) as ShopSettings
@@ -27,7 +27,7 @@ const claims: ClaimStore = settings.claims.startsWith('redis:')
   ? await RedisClaims.open({ address: settings.claims })
   : await PostgresClaims.open({ address: settings.claims })
 const { hold } = claims
-if (settings.isKilled) {
+if (settings.isKilled === true) {
   Object.assign(claims, {
     hold: async (...args: Parameters<typeof hold>) => {
       await hold.apply(claims, args)
@@ -35,10 +35,16 @@ if (settings.isKilled) {
     },
   })
 }
+const client = httpFacilitator({ url: settings.facilitator, isTrusted: true })
+const settle: typeof client.settle = async (...args) => {
+  const result = await client.settle(...args)
+  if (settings.isKilled === 'settled') process.kill(process.pid, 'SIGKILL')
+  return result
+}
 const accepts = { network: chain.caip2, payTo: settings.seller, price: '$0.01' }
 const gate = await Gate.open({
-  routes: { 'GET /report': { accepts } },
-  facilitators: httpFacilitator({ url: settings.facilitator, isTrusted: true }),
+  routes: { 'GET /report': { accepts, paymentIdentifier: 'optional' } },
+  facilitators: { ...client, settle },
   claims,
   chains: chain,
   onError: (error) => console.error(error),

@@ -187,6 +187,7 @@ test('wrong options are refused when the gate opens', { timeout }, async () => {
     [{ price: { upTo: { asset: '0', amount: '5' } } }],
     [{ price: { upTo: '$0' } }],
     [{ price: { upTo: '$0.50' } }, { passes: { minutes: 5 } }],
+    [{ price: { upTo: '$0.50' } }, { paymentIdentifier: 'optional' }],
   ]
   for (const [accepts, more] of cases) {
     await assert.rejects(market.gate({ routes: routes(accepts, more) as never }), JSON.stringify(accepts))

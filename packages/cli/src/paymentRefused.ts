@@ -35,6 +35,7 @@ const words: { readonly [Code in RefusalCode]: Words } = {
   unknown_asset: {},
   wrong_network: { hint: 'choose another network with --network, or another node with --node' },
   node_unavailable: { hint: 'try again, or give another node with --node' },
+  aborted_by_hook: {},
 }
 
 const maxReasons = 10

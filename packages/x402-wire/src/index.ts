@@ -26,6 +26,7 @@ export {
   paymentSignature,
   type Receipt,
 } from './PaymentHeaders.js'
+export * as PaymentIdentifier from './PaymentIdentifier.js'
 export * as PaymentPass from './PaymentPass.js'
 export {
   isPassText,

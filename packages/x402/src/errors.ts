@@ -121,6 +121,10 @@ export const errors = {
     message: 'A hook of the gate failed on every attempt to deliver an event.',
     hint: 'See `cause`. The payment is recorded in the claims store; the response was not affected.',
   },
+  hook_decision_failed: {
+    message: 'A hook that decides threw, took too long, or returned a value that is not a decision. It opened nothing.',
+    hint: 'See `cause`. Return `undefined`, or one of the decisions that the hook may make, within `hookTimeoutMs`.',
+  },
   hook_events_dropped: {
     message: 'Events were not delivered to the gate’s hooks: there were too many, or the gate was closed.',
     hint: 'Make the hooks return sooner, or let them queue their events.',

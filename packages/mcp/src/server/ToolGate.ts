@@ -149,7 +149,8 @@ export class ToolGate {
     const decision = await this.#gate.decide(request, undefined, context.sessionId)
     requests.set(context, request)
     if (decision.type === 'response') return this.#respond(serving, decision)
-    // A tool with a price is never free.
+    if (decision.type === 'free' && decision.granted !== undefined) return serving.run()
+    // A tool with a price is free only if a hook grants access.
     if (decision.type === 'free') throw new McpError('invalid_tool_option', `${call.name} has no price`)
     return this.#run(serving, decision)
   }
@@ -178,7 +179,7 @@ export class ToolGate {
       const problem = await outputProblem(result, serving)
       if (problem !== undefined) throw new Error(problem)
     } catch (error) {
-      await admission.cancel()
+      await admission.cancel('handler_threw')
       // The server turns the error into a result, which would lack the receipt.
       if (admission.settled === undefined) throw error
       return withReceipt(failed(error), admission.headers)

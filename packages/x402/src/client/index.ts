@@ -24,6 +24,7 @@ export {
 export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
 export * as Funds from '../chain/Funds.js'
 export { type ErrorCode, errors, X402Error } from '../errors.js'
+export { type HookAbort, HookError, type HookResult, type OneOrMore } from '../hooks.js'
 export { type AgentSignerOptions, fromAgent } from '../signer/Agent.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
@@ -35,6 +36,13 @@ export {
   type PayOptions,
   type SignedPayment,
 } from './buyer/Buyer.js'
+export type {
+  BuyerHooks,
+  PaymentCreatedContext,
+  PaymentCreationContext,
+  PaymentCreationFailureContext,
+  PaymentResponseContext,
+} from './buyer/BuyerHooks.js'
 export { LostResponseError } from './buyer/LostResponseError.js'
 export type { AssetLimit, LimitOptions, Offer } from './buyer/Offer.js'
 export type { PaidRequest } from './buyer/PaidRequest.js'
@@ -44,7 +52,7 @@ export {
   type RefusalReason,
   refusalReasons,
 } from './buyer/PaymentRefusedError.js'
-export { type PayingFetchOptions, PaymentRequestError, payingFetch } from './buyer/payingFetch.js'
+export { type PayingFetchOptions, type PaymentDecision, PaymentRequestError, payingFetch } from './buyer/payingFetch.js'
 export { type PaymentResult, paymentOf, receiptOf } from './buyer/sendPayment.js'
 export { passOf } from './buyer/showPass.js'
 export { type DescribeOfferOptions, describeOffer } from './discover/describeOffer.js'

@@ -10,6 +10,7 @@ import {
 } from '@latchkey/x402-wire'
 import { type Chain, chainList } from '../chain/Chain.js'
 import { Catalogue } from './discovery/Catalogue.js'
+import { FacilitatorHookCalls } from './FacilitatorHooks.js'
 import { type ErrorListener, type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
 import { type FacilitatorStatus, Health } from './health/Health.js'
 import { Metrics, nodeMetrics, traceOperation, tracePayment } from './health/Metrics.js'
@@ -62,8 +63,9 @@ export class Facilitator {
   /** Keyed by payment and claimant. */
   readonly #starting = new Map<string, Promise<Settlement>>()
   readonly #health: Health
+  readonly #hooks: FacilitatorHookCalls | undefined
 
-  /** @throws OptionsError if no chain is passed, or for a fee payer without an address */
+  /** @throws OptionsError if no chain is passed, for a fee payer without an address, or for a hook that is no function */
   constructor(options: FacilitatorOptions) {
     const { feePayer, policy } = options
     const store: SettlementStore = options.store ?? new MemorySettlements()
@@ -78,6 +80,7 @@ export class Facilitator {
     const { discovery } = options
     this.catalogue =
       discovery && new Catalogue({ ...discovery, store: store.listings ?? new MemoryListings(), onError })
+    this.#hooks = FacilitatorHookCalls.of(options, onError)
     this.#feePayers = new FeePayers(feePayer, { onError })
     this.#health = new Health({
       chains,
@@ -145,7 +148,10 @@ export class Facilitator {
 
   /** Returns whether a payment would be settled. Refusals are results with a code, not errors. */
   verify(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller = {}): Promise<VerifyResponse> {
-    return traceOperation('verify', caller, () => this.#verify(payload, requirements, caller))
+    return traceOperation('verify', caller, () => {
+      const verify = () => this.#verify(payload, requirements, caller)
+      return this.#hooks?.verify(payload, requirements, verify) ?? verify()
+    })
   }
 
   async #verify(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller): Promise<VerifyResponse> {
@@ -169,7 +175,13 @@ export class Facilitator {
 
   /** Settles a payment, or returns the result of its settlement. Refusals are results with a code, not errors. */
   settle(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller = {}): Promise<SettleResponse> {
-    return traceOperation('settle', caller, () => this.#settle(payload, requirements, caller))
+    return traceOperation('settle', caller, () => {
+      const settle = () => this.#settle(payload, requirements, caller)
+      const hooks = this.#hooks
+      if (hooks === undefined) return settle()
+      const isRecorded = async (id: string) => (await this.#settler.find(id)) !== undefined
+      return hooks.settle(payload, requirements, { transactionId: subjectOf(payload), isRecorded, settle })
+    })
   }
 
   async #settle(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller): Promise<SettleResponse> {
@@ -444,7 +456,7 @@ type Reason = { readonly code: PaymentErrorCode; readonly message: string }
  * The id of a payment, which most payments that fail verification have too. Nothing is read for a caller that sends too
  * much.
  */
-function subjectOf(payload: PaymentPayload, error: unknown): string | undefined {
+function subjectOf(payload: PaymentPayload, error?: unknown): string | undefined {
   if (error instanceof PaymentError && error.code === 'facilitator_policy_refused') return undefined
   try {
     return transactionIdOf(payload)

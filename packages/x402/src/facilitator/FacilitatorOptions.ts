@@ -2,11 +2,12 @@
 import type { Chain } from '../chain/Chain.js'
 import type * as Signer from '../signer/Signer.js'
 import type { DiscoveryOptions } from './discovery/DiscoveryOptions.js'
+import type { FacilitatorHooks } from './FacilitatorHooks.js'
 import type { PolicyOptions } from './limits/Policy.js'
 import type { SettlementStore } from './store/Settlements.js'
 
 /** Options of a `Facilitator`. */
-export type FacilitatorOptions = {
+export type FacilitatorOptions = FacilitatorHooks & {
   /** One chain for each network that is served. */
   chains: readonly Chain[]
   /**

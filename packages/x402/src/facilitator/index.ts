@@ -12,11 +12,19 @@ export {
 } from '@latchkey/x402-wire'
 export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
 export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
+export { type HookAbort, HookError, type HookResult, type OneOrMore } from '../hooks.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
 export { SignerError } from '../signer/Signer.js'
 export { catalogueRequestPrefix, type DiscoveryOptions } from './discovery/DiscoveryOptions.js'
 export { Facilitator } from './Facilitator.js'
+export type {
+  FacilitatorContext,
+  FacilitatorFailure,
+  FacilitatorHooks,
+  FacilitatorSettleResult,
+  FacilitatorVerifyResult,
+} from './FacilitatorHooks.js'
 export type { ErrorListener, ErrorSubject, FacilitatorOptions } from './FacilitatorOptions.js'
 export {
   type Connection,

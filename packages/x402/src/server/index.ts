@@ -19,9 +19,10 @@ export {
 } from '@latchkey/x402-wire'
 export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
 export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
+export { type HookAbort, HookError, type HookResult, type OneOrMore } from '../hooks.js'
 export * as ReceiptSigner from '../signer/ReceiptSigner.js'
 export { SignerError } from '../signer/Signer.js'
-export type { Admission, Decision } from './exchange/Admission.js'
+export type { Admission, Decision, FreeDecision } from './exchange/Admission.js'
 export {
   type FacilitatorCallOptions,
   type FacilitatorClient,
@@ -32,8 +33,22 @@ export {
 } from './exchange/FacilitatorClient.js'
 export { type PassUse, type Payment, paymentOf } from './exchange/Payment.js'
 export { UsageError } from './exchange/Usage.js'
+export type {
+  CanceledContext,
+  CancelReason,
+  DecidingHooks,
+  GrantAccess,
+  HookRequest,
+  HookRequestReader,
+  PaymentContext,
+  SettleContext,
+  SettleFailureContext,
+  SettlePhase,
+  SettleResultContext,
+  VerifyFailureContext,
+  VerifyResultContext,
+} from './gate/DecidingHooks.js'
 export { Gate, GateError } from './gate/Gate.js'
-export { HookError } from './gate/GateEvents.js'
 export type {
   GateEvent,
   GateHooks,
@@ -41,6 +56,7 @@ export type {
   GatePassOptions,
   PassOptions,
   PaymentEvent,
+  PaymentIdentifierOption,
   PaymentRequiredEvent,
   RefusedEvent,
   Route,
@@ -62,7 +78,7 @@ export { RouteError } from './routes/RouteTable.js'
 export { SalesError } from './sales/SalesLog.js'
 export { revenueCsv, salesCsv } from './sales/salesCsv.js'
 export { type SalesHandler, type SalesPageOptions, salesPage } from './sales/salesPage.js'
-export type { ClaimRenewals, HeldAnswer, HeldClaim } from './store/Claims.js'
+export type { ClaimPurchase, ClaimRenewals, HeldAnswer, HeldClaim, StoredPurchase } from './store/Claims.js'
 export {
   type ClaimEnd,
   type ClaimLease,

@@ -8,6 +8,7 @@ import {
   checkFee,
   PaymentGroup,
   PaymentHeaders,
+  PaymentIdentifier,
   type PaymentPayload,
   type PaymentRequired,
   PaymentSecret,
@@ -15,6 +16,7 @@ import {
   withoutSpellings,
 } from '@latchkey/x402-wire'
 import { type Chain, chainList } from '../../chain/Chain.js'
+import { OptionsError } from '../../errors.js'
 import * as Signer from '../../signer/Signer.js'
 import {
   findAuthorizationState,
@@ -84,6 +86,18 @@ export type PayOptions = {
    * @default none
    */
   refused?: Payment | undefined
+  /**
+   * The name of the purchase: 16 to 128 letters, digits, `-` and `_`. A seller that supports names charges all payments
+   * under one name once. Ignored by other sellers.
+   *
+   * @default none; a random one if the seller requires a name
+   */
+  paymentIdentifier?: string | undefined
+  /**
+   * Called with the offer that is about to be recorded and signed. An error thrown here ends the call, and nothing is
+   * signed.
+   */
+  onSelected?: ((offer: Offer) => Promise<void> | void) | undefined
   /** Cancels the payment if it is not signed yet. */
   signal?: AbortSignal | undefined
 }
@@ -92,6 +106,13 @@ type PrepareOptions = {
   readonly refused?: Payment | undefined
   /** Whether to look up funds now instead of using cached balances. */
   readonly isFresh: boolean
+}
+
+type Signing = {
+  readonly payment: Payment
+  readonly required: PaymentRequired
+  readonly paymentIdentifier: string | undefined
+  readonly signal: AbortSignal | undefined
 }
 
 /** The usable offers, and the reasons why others are left out. */
@@ -178,17 +199,22 @@ export class Buyer {
    * @throws PaymentRefusedError if none of the offers may or can be paid; nothing is signed then
    * @throws SignerError if the signer returns no valid signature
    * @throws PaymentLogError if the payment cannot be recorded; nothing is signed then
+   * @throws OptionsError for a `paymentIdentifier` of another form
    */
   async pay(required: PaymentRequired, options: PayOptions = {}): Promise<SignedPayment> {
-    const { offer: chosen, request, refused, signal } = options
+    const { offer: chosen, request, refused, paymentIdentifier, onSelected, signal } = options
+    if (paymentIdentifier !== undefined && !PaymentIdentifier.isValid(paymentIdentifier)) {
+      throw new OptionsError('paymentIdentifier is not 16 to 128 letters, digits, hyphens and underscores')
+    }
     const { offers, reasons } = await (chosen === undefined ? this.offers(required) : this.#pinned(required, chosen))
     for (const offer of offers) {
       const built = await this.#prepare(offer, { refused, isFresh: chosen !== undefined })
+      if (onSelected !== undefined && !isReason(built)) await onSelected(offer)
       signal?.throwIfAborted()
       const reason = isReason(built) ? built : this.#reserve(offer, built, required, request)
       if (!isReason(reason)) {
         this.#funds.spend(offer.chain, this.address, offer.asset.assetId, offer.amount)
-        return this.#sign(offer, built as Prepared, { payment: reason, required, signal })
+        return this.#sign(offer, built as Prepared, { payment: reason, required, paymentIdentifier, signal })
       }
       reasons.push(reasonFor(offer, reason))
     }
@@ -364,7 +390,7 @@ export class Buyer {
   async #sign(
     { requirement }: Offer,
     built: Prepared,
-    { payment, required, signal }: { payment: Payment; required: PaymentRequired; signal: AbortSignal | undefined },
+    { payment, required, paymentIdentifier, signal }: Signing,
   ): Promise<SignedPayment> {
     const { transactionId, url } = payment
     try {
@@ -381,7 +407,7 @@ export class Buyer {
       )
       signal?.throwIfAborted()
       const { resource, extensions } = required
-      const plain: PaymentPayload = {
+      const unnamed: PaymentPayload = {
         x402Version: 2,
         resource,
         accepted: requirement,
@@ -389,6 +415,9 @@ export class Buyer {
         // The seller's extensions are echoed unchanged, as the protocol requires, except for this buyer's additions.
         ...(extensions === undefined ? {} : { extensions }),
       }
+      const isNameRequired = PaymentIdentifier.declared(extensions) === 'required'
+      const id = paymentIdentifier ?? (isNameRequired ? PaymentIdentifier.create() : undefined)
+      const plain = id === undefined ? unnamed : PaymentIdentifier.add(unnamed, id)
       const { secret, hash } = PaymentSecret.create()
       const payload = PaymentSecret.add(plain, hash)
       const repeatHeader = PaymentHeaders.encode(PaymentSecret.reveal(plain, secret))

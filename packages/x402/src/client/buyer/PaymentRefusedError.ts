@@ -76,6 +76,10 @@ export const refusalReasons = {
     message: 'The node belongs to a different network from the offer.',
     hint: 'Check the node that the chain uses.',
   },
+  aborted_by_hook: {
+    message: 'A hook of the buyer refused the payment.',
+    hint: 'The message has the reason that `onBeforePaymentCreation` returned.',
+  },
   node_unavailable: {
     message: 'No node of the network responds.',
     hint: 'Retry later, or pass several nodes.',

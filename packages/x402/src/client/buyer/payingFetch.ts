@@ -6,7 +6,8 @@ import { sendDirectly } from '#direct-send'
 import { PartyError } from '../../errors.js'
 import { MemoryPassCache, type PassCache } from '../store/PassCache.js'
 import type { Payment, PaymentState } from '../store/Payments.js'
-import type { Buyer, SignedPayment } from './Buyer.js'
+import type { Buyer, PayOptions, SignedPayment } from './Buyer.js'
+import { BuyerHookCalls, type BuyerHooks } from './BuyerHooks.js'
 import type { DirectRequest } from './direct-send/DirectSend.js'
 import { LostResponseError } from './LostResponseError.js'
 import type { Offer } from './Offer.js'
@@ -24,8 +25,11 @@ import {
 } from './sendPayment.js'
 import { PassRequests, type Send } from './showPass.js'
 
+/** The answer to a price: whether to pay it, which offer to pay, or headers that may open the request unpaid. */
+export type PaymentDecision = boolean | Offer | { readonly headers: { readonly [name: string]: string } }
+
 /** Options of {@link payingFetch}. */
-export type PayingFetchOptions = {
+export type PayingFetchOptions = BuyerHooks & {
   /**
    * Sends the requests.
    *
@@ -35,8 +39,9 @@ export type PayingFetchOptions = {
   fetch?: typeof fetch | undefined
   /**
    * Called before anything is signed, with the offers that can be paid now, the preferred one first. Return `true` to
-   * pay the first offer, or an offer to pay exactly that one; if that fails, a `PaymentRefusedError` is thrown. For any
-   * other value the 402 is returned unchanged.
+   * pay the first offer, or an offer to pay exactly that one; if that fails, a `PaymentRefusedError` is thrown. Return
+   * `{ headers }` to send the request again with these headers instead, such as an API key; if the response is another
+   * 402, the function is called once more. For any other value the 402 is returned unchanged.
    *
    * @default pays the first offer that can be paid
    */
@@ -45,7 +50,7 @@ export type PayingFetchOptions = {
         required: PaymentRequired,
         url: string,
         offers: readonly [Offer, ...Offer[]],
-      ) => boolean | Offer | Promise<boolean | Offer>)
+      ) => PaymentDecision | Promise<PaymentDecision>)
     | undefined
   /** Called instead of `onPaymentRequired` if an earlier payment for the same request is sent again. */
   onRepeat?: ((payment: Payment) => void) | undefined
@@ -92,6 +97,13 @@ export type PayingFetchOptions = {
    */
   passes?: PassCache | false | undefined
   /**
+   * Returns the name of the purchase that a request is for, such as an order number of 16 to 128 letters, digits, `-`
+   * and `_`. A seller that supports names charges all payments under one name once, even those of other processes.
+   *
+   * @default no name; a random one if the seller requires a name
+   */
+  paymentIdentifier?: ((request: PaidRequest.PaidRequest) => string | undefined) | undefined
+  /**
    * Whether to remember paid prices for some minutes, so that the next request for the same URL carries its payment
    * immediately, within all limits, and saves a round trip. If the price has changed, the seller refuses the payment.
    * The new price is then paid if both payments together are within the limit for one payment, because a seller must
@@ -126,6 +138,7 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
   const { maxBodyBytes = defaultMaxBodyBytes, rememberPrices = true } = options
   const cache = options.passes === false ? undefined : (options.passes ?? new MemoryPassCache())
   const prices = rememberPrices && options.onPaymentRequired === undefined ? new PriceCache() : undefined
+  const hooks = BuyerHookCalls.of(options)
   const call: typeof fetch = async (input, init) => {
     const request = new Request(input, init)
     const baseFetch = options.fetch ?? (isPlainRequest(request, init) ? undefined : fetch)
@@ -139,7 +152,7 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     const passes = cache === undefined ? undefined : new PassRequests(cache, send)
     const { method, url, headers } = request
     const paidRequest = PaidRequest.fixed({ method, url, headers, body })
-    const purchase = { buyer, input, request, paidRequest, send, passes, prices, options }
+    const purchase = { buyer, input, request, paidRequest, send, passes, prices, hooks, options }
     const opened = await passes?.showKnown(request)
     const early = opened === undefined ? await payRemembered(purchase) : undefined
     if (early?.refused === undefined && early?.response !== undefined) return early.response
@@ -157,6 +170,7 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     if (required === undefined) return first
     const payment = await paymentFor(purchase, required, target.url, early?.refused)
     if (payment === undefined) return first
+    if ('headers' in payment) return retryWith(purchase, payment, first, target)
     // The refused payment counts against the limits until it expires, and is not sent again.
     if (early?.refused !== undefined) buyer.payments.finish(early.refused.transactionId, 'answered')
     await first.body?.cancel().catch(() => {})
@@ -175,10 +189,13 @@ type Purchase = {
   readonly send: Send
   readonly passes: PassRequests | undefined
   readonly prices: PriceCache | undefined
+  readonly hooks: BuyerHookCalls | undefined
   readonly options: PayingFetchOptions
 }
 
 type PaymentToSend = Pick<Delivery, 'paid' | 'isRepeat'>
+/** Headers that may open the request without a payment. */
+type HeadersToSend = { readonly headers: { readonly [name: string]: string } }
 
 type EarlyResponse = {
   /** Undefined for a redirect. The request is then sent without a payment, and may follow the redirect. */
@@ -198,7 +215,7 @@ async function payRemembered(purchase: Purchase): Promise<EarlyResponse | undefi
     if (error instanceof PaymentRefusedError) return undefined
     throw error
   })
-  if (payment === undefined) return undefined
+  if (payment === undefined || 'headers' in payment) return undefined
   const { paid, isRepeat } = payment
   const paidResponse = await pay(purchase, payment, required, request)
   // The seller could not have the payment verified. That price's facilitator may be down, and another one may be in use
@@ -232,13 +249,32 @@ async function askAgain({ request, send }: Purchase, paidResponse: Response, pai
   return isChanged ? unpaid! : paidResponse
 }
 
+/** Sends the request with headers that the caller chose, and asks once more if it still has a price. */
+async function retryWith(
+  purchase: Purchase,
+  { headers }: HeadersToSend,
+  first: Response,
+  target: Request,
+): Promise<Response> {
+  await first.body?.cancel().catch(() => {})
+  const merged = new Headers(purchase.request.headers)
+  for (const [name, value] of Object.entries(headers)) merged.set(name, value)
+  // Neither a key nor a payment follows a redirect.
+  const response = await purchase.send(target, { headers: merged, redirect: 'manual' })
+  const required = priceIn(response)
+  const payment = required === undefined ? undefined : await paymentFor(purchase, required, target.url)
+  if (required === undefined || payment === undefined || 'headers' in payment) return response
+  await response.body?.cancel().catch(() => {})
+  return pay(purchase, payment, required, target)
+}
+
 async function pay(
   purchase: Purchase,
   payment: PaymentToSend,
   required: PaymentRequired,
   target: Request,
 ): Promise<Response> {
-  const { buyer, input, request, send, passes, prices, options } = purchase
+  const { buyer, input, request, send, passes, prices, hooks, options } = purchase
   const { method, signal } = request
   const sendOnce = (header: string): Promise<Response> => {
     const headers = new Headers(request.headers)
@@ -261,6 +297,7 @@ async function pay(
   }
   const response = await tracePayment(delivery)
   keepReceipt(buyer, payment.paid, response)
+  if (hooks !== undefined) await hooks.responded(payment.paid.payload, response)
   passes?.keep(required, target, payment.paid, response)
   if (target === request) learnPrice(prices, purchase.paidRequest, { required, paid: payment.paid, response })
   return response
@@ -301,8 +338,8 @@ async function paymentFor(
   required: PaymentRequired,
   target: string,
   refused?: Payment | undefined,
-): Promise<PaymentToSend | undefined> {
-  const { buyer, options } = purchase
+): Promise<PaymentToSend | HeadersToSend | undefined> {
+  const { buyer, hooks, options } = purchase
   const { onPaymentRequired, onRepeat, resume = true } = options
   const { signal } = purchase.request
   const request = purchase.paidRequest
@@ -318,9 +355,14 @@ async function paymentFor(
     }
     return { paid: open, isRepeat: true }
   }
-  if (onPaymentRequired === undefined) {
-    return { paid: await buyer.pay(required, { request, refused, signal }), isRepeat: false }
+  const paymentIdentifier = options.paymentIdentifier?.(request)
+  const create = (offered: PayOptions): Promise<SignedPayment> => {
+    const choice = { ...offered, paymentIdentifier }
+    return hooks === undefined
+      ? buyer.pay(required, choice)
+      : hooks.create(required, (onSelected) => buyer.pay(required, { ...choice, onSelected }))
   }
+  if (onPaymentRequired === undefined) return { paid: await create({ request, refused, signal }), isRepeat: false }
   const { offers, reasons } = await buyer.payableOffers(required)
   const [best, ...others] = offers
   if (best === undefined) throw new PaymentRefusedError(reasons)
@@ -328,7 +370,8 @@ async function paymentFor(
   const offer = decision === true ? best : decision
   // Only an explicit value is consent, not a callback that forgot to return one.
   if (typeof offer !== 'object' || offer === null) return undefined
-  return { paid: await buyer.pay(required, { offer, request, signal }), isRepeat: false }
+  if ('headers' in offer) return { headers: offer.headers }
+  return { paid: await create({ offer, request, signal }), isRepeat: false }
 }
 
 /** The price in a response; undefined if the response is not a 402, or the 402 is not understood. */

@@ -57,7 +57,13 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
     }
     const decision = await gate.decide(web, path, request.socket?.remoteAddress)
     sharePayment(web, [request])
-    if (decision.type === 'free') return { type: 'next', buffered: undefined }
+    if (decision.type === 'free') {
+      if (decision.granted !== undefined) {
+        notePassed(request, gate, target)
+        addHeadersOnSend(response, decision.granted)
+      }
+      return { type: 'next', buffered: undefined }
+    }
     const { onError = warn } = options
     if (decision.type === 'response') {
       if (decision.undelivered !== undefined) onUndelivered(response, decision.undelivered, onError)

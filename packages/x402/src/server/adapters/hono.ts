@@ -9,7 +9,7 @@ import { json } from '../gate/responses.js'
 import { isUpgradeRequest } from '../routes/GateRequest.js'
 import { type HonoContext, nodeBindings, pathOfContext } from './honoContext.js'
 import { Overlay } from './Overlay.js'
-import { defaultMaxBytes, failedResponse, paidResponse } from './paidResponse.js'
+import { defaultMaxBytes, failedResponse, grantedResponse, paidResponse } from './paidResponse.js'
 import { checkGate, hasPassed, notePassed, tryNewRequest } from './webRequest.js'
 
 export { type Payment, paymentOf } from '../exchange/Payment.js'
@@ -54,7 +54,9 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
     // Other middleware may replace the request, for example to limit bodies. The context stays.
     sharePayment(request, [raw, context, bindings?.incoming])
     if (decision.type === 'free') {
+      if (decision.granted !== undefined) notePassed(raw, gate, target)
       await next()
+      if (decision.granted !== undefined) replace(context, grantedResponse(decision.granted, context.res))
       return undefined
     }
     // Headers set before the handler runs. Hono adds them to any response returned from here.
@@ -69,7 +71,8 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
     const direct = admission.isStreamed ? undefined : captureDirect(bindings)
     // The adapter cannot tell whether the connection was opened, and a payment opens only one.
     const isUpgrade = isUpgradeRequest(raw)
-    const cancel = async (): Promise<void> => (isUpgrade ? undefined : admission.cancel())
+    const cancel = async (reason: 'handler_threw' | 'handler_failed'): Promise<void> =>
+      isUpgrade ? undefined : admission.cancel(reason)
     const isHeld = admission.isStreamed && !isSentOnce(admission) && !isUpgrade
     const givenUp = new AbortController()
     // A handler that stops when its client leaves would otherwise be paid for a partial response.
@@ -81,13 +84,13 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
       await (admission.run === undefined ? next() : admission.run(next))
     } catch (error) {
       direct?.remove()
-      await cancel()
+      await cancel('handler_threw')
       throw error
     }
     const isFailure = context.error !== undefined || context.res.status >= 400
     if (isFailure) {
       direct?.remove()
-      await cancel()
+      await cancel(context.error === undefined ? 'handler_failed' : 'handler_threw')
       replace(context, failedResponse(admission, context.res))
       return undefined
     }

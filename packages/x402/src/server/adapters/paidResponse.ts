@@ -9,7 +9,7 @@ import { cutDirect, watchDelivery } from '#node-response'
 import { warn } from '../../errors.js'
 import { type Admission, isSentOnce } from '../exchange/Admission.js'
 import { overridesHeader } from '../exchange/Usage.js'
-import { addTo, changed, json, remade } from '../gate/responses.js'
+import { addTo, changed, type HeaderList, json, remade } from '../gate/responses.js'
 import type { NodeBindings } from './honoContext.js'
 import type { DirectOutput } from './node-response/NodeResponses.js'
 import { webStream } from './webStream.js'
@@ -24,6 +24,11 @@ export function failedResponse({ headers }: Admission, response: Response): Resp
     own.delete(overridesHeader)
     addTo(own, headers)
   })
+}
+
+/** The response to a request that a hook let through. One that carries a connection cannot be changed. */
+export function grantedResponse(headers: HeaderList, response: Response): Response {
+  return response.status === 101 ? response : changed(response, (own) => addTo(own, headers))
 }
 
 export type PaidOptions = {
@@ -118,8 +123,11 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
       if (!isSentOnce(admission)) await admission.disconnected()
     },
   })
-  // Hono does not read the body of a response to HEAD.
-  if (method === 'HEAD') stream.drain()
+  // Some servers read the body of a response to HEAD, others do not.
+  if (method === 'HEAD') {
+    stream.drain()
+    return remade(response, null, headers)
+  }
   if (!signal.aborted) return remade(response, stream.body, headers)
   // The client has disconnected, so nothing was sent and nothing will be.
   stream.leave()

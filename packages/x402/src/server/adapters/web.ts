@@ -7,7 +7,7 @@ import type { Gate } from '../gate/Gate.js'
 import { json, unavailable } from '../gate/responses.js'
 import { isUpgradeRequest } from '../routes/GateRequest.js'
 import { Overlay } from './Overlay.js'
-import { defaultMaxBytes, failedResponse, paidResponse } from './paidResponse.js'
+import { defaultMaxBytes, failedResponse, grantedResponse, paidResponse } from './paidResponse.js'
 import { checkGate, forgetPassed, hasPassed, notePassed, tryNewRequest } from './webRequest.js'
 
 export { type Payment, paymentOf } from '../exchange/Payment.js'
@@ -139,6 +139,14 @@ async function respond(
   const decision = await gate.decide(request, path, address)
   sharePayment(request, [raw])
   if (decision.type === 'response') return decision.response
+  if (decision.type === 'free' && decision.granted !== undefined) {
+    notePassed(raw, gate, target)
+    try {
+      return grantedResponse(decision.granted, await handler())
+    } finally {
+      forgetPassed(raw, gate)
+    }
+  }
   if (decision.type === 'free') {
     if (decision.isUnlisted !== true || otherPaths === 'free') return handler()
     onUnlisted(raw)
@@ -148,7 +156,8 @@ async function respond(
   notePassed(raw, gate, target)
   // The adapter cannot tell whether the connection was opened, and a payment opens only one.
   const isUpgrade = isUpgradeRequest(raw)
-  const cancel = async (): Promise<void> => (isUpgrade ? undefined : admission.cancel())
+  const cancel = async (reason: 'handler_threw' | 'handler_failed'): Promise<void> =>
+    isUpgrade ? undefined : admission.cancel(reason)
   const givenUp = new AbortController()
   // A handler that stops when its client leaves would otherwise be paid for a partial response.
   if (admission.isStreamed && !isSentOnce(admission) && !isUpgrade) {
@@ -162,13 +171,13 @@ async function respond(
     response = await (admission.run === undefined ? handler() : admission.run(handler))
     checkResponse(response)
   } catch (error) {
-    await cancel()
+    await cancel('handler_threw')
     throw error
   } finally {
     forgetPassed(raw, gate)
   }
   if (response.status >= 400) {
-    await cancel()
+    await cancel('handler_failed')
     return failedResponse(admission, response)
   }
   const outerHeaders = new Headers()
@@ -177,7 +186,7 @@ async function respond(
     return await paidResponse(admission, response, options)
   } catch (error) {
     // The body cannot be read, for example because the handler has read it.
-    await cancel()
+    await cancel('handler_failed')
     throw error
   }
 }

@@ -1,17 +1,29 @@
 /** The types that a gate and its adapters exchange. */
 
 import type { SettleResponse } from '@latchkey/x402-wire'
+import type { CancelReason } from '../gate/DecidingHooks.js'
 import type { HeaderList } from '../gate/responses.js'
 import type { HeldAnswer } from '../store/Claims.js'
 import type { PassUse, Payment } from './Payment.js'
 
 /** The gate's decision on a request. */
 export type Decision =
-  /** The handler runs without a payment. `isUnlisted`: no route of the gate has the path. */
-  | { readonly type: 'free'; readonly isUnlisted?: true | undefined }
+  | FreeDecision
   | GateResponse
   /** The handler runs, and then the payment is settled. */
   | { readonly type: 'paid'; readonly admission: Admission }
+
+/** The route is free, or a hook grants access. */
+export type FreeDecision = {
+  readonly type: 'free'
+  /**
+   * Set if a hook grants access to a paid route. Add these headers to the response: shared caches must not serve it to
+   * others.
+   */
+  readonly granted?: HeaderList | undefined
+  /** Set if no route of the gate has the path. */
+  readonly isUnlisted?: true | undefined
+}
 
 /** The gate responds, and the handler does not run. */
 export type GateResponse = {
@@ -63,8 +75,10 @@ export type Admission = {
   /**
    * Call it when the handler failed. The same buyer may send the payment again. Nothing is charged, unless the payment
    * was settled before; it is then not charged again.
+   *
+   * @param reason for the hook `onVerifiedPaymentCanceled`, `handler_failed` by default
    */
-  readonly cancel: () => Promise<void>
+  readonly cancel: (reason?: CancelReason) => Promise<void>
   /**
    * Call it when the client disconnects while the handler runs. Resolves when the handler has ended or its time is up.
    * In the latter case, the request counts as failed, and its response can be dropped.

@@ -1,5 +1,6 @@
+import type { GateHookCalls } from '../gate/DecidingHooks.js'
 import type { GateEvents } from '../gate/GateEvents.js'
-import type { ClaimStore } from '../store/Claims.js'
+import type { ClaimStore, StoredPurchase } from '../store/Claims.js'
 import type { GateResponse } from './Admission.js'
 import type { Facilitators } from './Facilitators.js'
 import type { Renewals, Unfinished } from './Renewals.js'
@@ -18,10 +19,22 @@ export type ExchangeParts = {
   /** Completes a response of the gate. */
   readonly respond: (request: Request, response: Response) => GateResponse
   readonly events: GateEvents
+  /** Undefined if no hook decides. */
+  readonly hooks: GateHookCalls | undefined
   /** Never throws. */
   readonly onError: (error: unknown) => void
   /** Called when a facilitator reports that another gate has a payment. Never throws. */
   readonly onClaimedElsewhere: (transactionId: string) => void
   /** Payers whose work was done and whose charge then could not be settled. */
   readonly unpaid: UnpaidPayers
+}
+
+/** The outcome of deciding on a request, for a purchase that the buyer named. */
+export type ExchangeOutcome = {
+  /** Another payment that is the purchase; undefined if this one is claimed for it. */
+  readonly purchase: StoredPurchase | undefined
+  /** Whether a facilitator has verified the payment, and with it the payer, for this request. */
+  readonly isVerified: boolean
+  /** Why the payment of an earlier request gets no answer. */
+  readonly obstacle: 'busy' | 'expired' | 'taken' | undefined
 }

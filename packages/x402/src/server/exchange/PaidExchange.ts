@@ -1,39 +1,32 @@
 /**
- * A paid request, from its payment to the delivery of its answer: a state machine. `transitions.ts` lists its states and
- * the function for each transition. The table in docs/architecture.md explains them, with the row of the claim that
- * remains if the gate is killed in a state.
- *
- * Transitions exclude each other: the state changes before the first `await` of a function that the handler, the client
- * or a timer may call. The stores fence off other gates.
+ * A paid request, from its payment to the delivery of its answer: a state machine. `transitions.ts` lists its states
+ * and the function for each transition. The table in docs/architecture.md explains them, with the row of the claim that
+ * remains if the gate is killed in a state. Transitions exclude each other: the state changes before the first `await`
+ * of a function that the handler, the client or a timer may call. The stores fence off other gates.
  */
 import * as Tracing from '@latchkey/algod/tracing'
-import type { PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
+import type { SettleResponse } from '@latchkey/x402-wire'
 import { PartyError } from '../../errors.js'
+import type { CancelReason } from '../gate/DecidingHooks.js'
 import * as responses from '../gate/responses.js'
 import { newId } from '../routes/GateRequest.js'
 import type { ClaimEnd, ClaimResult, HeldAnswer } from '../store/Claims.js'
 import type { Admission, Decision, GateResponse } from './Admission.js'
-import type { ExchangeParts } from './ExchangeParts.js'
+import type { ExchangeOutcome, ExchangeParts } from './ExchangeParts.js'
+import { handlerMs, holdMarginMs, keepClaimRounds, settleMs } from './exchangeTimes.js'
+import { ledgerProblem } from './ledgerProblem.js'
 import type { PaidRequest } from './PaidRequest.js'
 import { type LedgerStatus, lookUpPayment } from './Payment.js'
+import { PaymentHooks } from './PaymentHooks.js'
 import type { Lease } from './Renewals.js'
 import { pendingReceipt, settlePayment, settleStreamed, verifyPayment } from './settlePayment.js'
 import { nextStates, type State } from './transitions.js'
-import { storedCharge, UsageError, withCharge, withoutCharge } from './Usage.js'
-
-/** How long a handler may take beyond `maxTimeoutSeconds`, and how long the facilitators may take after that. */
-const graceMs = 60_000
-const settleMs = 240_000
-/** An answer is no longer stored this long before its claim ends, because another request may get the claim. */
-const holdMarginMs = 30_000
-/** How long a claim is kept after its payment has expired. */
-const keepClaimRounds = 1_000n
-/** A transaction is valid for at most 1,000 rounds, and a node may lag behind the buyer's node. */
-const maxAheadRounds = 2_000n
+import { chargeOf, meteredMembers, storedCharge, UsageError, withCharge, withoutCharge } from './Usage.js'
 
 export class PaidExchange {
   readonly #gate: ExchangeParts
   readonly #paid: PaidRequest
+  readonly #hooks: PaymentHooks | undefined
   #state: State = 'offered'
   /** Set by `verify`. */
   #ledger!: LedgerStatus
@@ -42,6 +35,7 @@ export class PaidExchange {
   /** The claim of this request. Set by `claim`. */
   #lease!: Lease
   #claimed!: ClaimResult
+  #isVerified = false
   /** Set by `settle`. */
   #receipt: SettleResponse | undefined
   /** The headers of the receipt, if the payment was settled before the handler runs. */
@@ -58,9 +52,23 @@ export class PaidExchange {
   constructor(gate: ExchangeParts, paid: PaidRequest) {
     this.#gate = gate
     this.#paid = paid
+    this.#hooks = gate.hooks && new PaymentHooks(gate.hooks, paid, gate.onError)
   }
 
-  async decide(): Promise<Decision> {
+  /** Needed for a purchase that the buyer named. */
+  get outcome(): ExchangeOutcome {
+    const isExpired = this.#ledger?.state === 'expired'
+    const [claimed, isBusy] = [this.#claimed as ClaimResult | undefined, this.#state === 'busy']
+    const obstacle = isBusy ? 'busy' : isExpired ? 'expired' : claimed?.type === 'taken' ? 'taken' : undefined
+    const purchase = claimed?.type === 'purchased' ? claimed.purchase : undefined
+    return { purchase, isVerified: this.#isVerified, obstacle }
+  }
+
+  decide(): Promise<Decision> {
+    return this.#hooks === undefined ? this.#decide() : this.#hooks.decide(() => this.#decide())
+  }
+
+  async #decide(): Promise<Decision> {
     const refusal = (await this.#verify()) ?? (await this.#claim()) ?? (await this.#check())
     if (refusal !== undefined) return refusal
     if (this.#isAnswered) return this.#redeliver()
@@ -74,26 +82,17 @@ export class PaidExchange {
   async #verify(): Promise<GateResponse | undefined> {
     const { chain, payment } = this.#paid
     this.#ledger = await lookUpPayment(chain, payment)
-    const { state, round } = this.#ledger
-    const { usage } = this.#paid
-    const invalidRounds =
-      usage === undefined ? 'invalid_exact_avm_payload_validity' : 'invalid_upto_avm_payload_validity'
-    // An authorization that was claimed here may have been settled in time, and its answer may be held.
-    const mayBeHeld = usage !== undefined && (await this.#gate.claims.has(payment.transactionId))
-    if (state === 'expired' && !mayBeHeld) return this.#refuse(invalidRounds, 'the payment has expired')
-    // Such a payment would be claimed and stay undecided for as long as its sender chooses.
-    if (state === 'unsubmitted' && payment.lastValid > round + maxAheadRounds) {
-      return this.#refuse(invalidRounds, 'the payment is not valid yet')
-    }
-    if (usage !== undefined && this.#gate.unpaid.has(payment.payer)) {
-      return this.#refuse('payer_left_unpaid', 'an earlier payment of this account was withdrawn after the work')
-    }
-    // A payment claimed here was verified before, and would now be refused as already used.
     this.#isKnown = await this.#gate.claims.has(payment.transactionId)
-    if (!this.#isVerifiable || this.#isKnown) return undefined
+    const invalid = ledgerProblem(this.#ledger, this.#paid, { isKnown: this.#isKnown, unpaid: this.#gate.unpaid })
+    if (invalid !== undefined) return this.#refuse(invalid.code, invalid.message)
+    // A payment claimed here was verified before, and would now be refused as already used.
+    if (this.#isKnown || !this.#isAsked) return undefined
     const problem = await this.#askFacilitator()
     if (problem !== undefined) return this.#refuse(problem.code, problem.message)
-    this.#enter('verified')
+    if (this.#isVerifiable) {
+      this.#isVerified = true
+      this.#enter('verified')
+    }
     return undefined
   }
 
@@ -114,13 +113,18 @@ export class PaidExchange {
       forgetRound: payment.lastValid + keepClaimRounds,
       // A payment that was settled elsewhere is refused, and is not a sale here.
       sale: state === 'unsubmitted' || this.#isKnown ? this.#gate.events.saleOf(event, 'verified') : undefined,
+      purchase: this.#paid.purchase,
     })
+    this.#claimed = result
+    if (result.type === 'purchased') {
+      this.#enter('refused')
+      return this.#respond(responses.otherPurchase())
+    }
     if (result.type === 'taken') {
       return this.#refuse('payment_already_used', 'this payment was already used for a request')
     }
     if (result.type === 'busy') return this.#busy()
     this.#enter('claimed')
-    this.#claimed = result
     this.#lease = lease
     return undefined
   }
@@ -146,7 +150,7 @@ export class PaidExchange {
       await this.#release('open')
       return this.#paid.refuse('invalid_upto_avm_payload_validity', 'the payment has expired')
     }
-    if (!this.#isVerifiable || !this.#isKnown || this.#isAnswered) return undefined
+    if (!this.#isAsked || !this.#isKnown || this.#isAnswered) return undefined
     const problem = await this.#askFacilitator().catch(async (error: unknown) => {
       await this.#release('open')
       throw error
@@ -167,8 +171,11 @@ export class PaidExchange {
     const isOnLedger = state === 'settled'
     const charge = this.#charge
     const settling = { ...this.#paid, requestId: request.id, isOnLedger, settledRound, charge, facilitators, onError }
-    const settle = this.#paid.usage?.isStreamed === true ? settleStreamed : settlePayment
-    const result = await Tracing.span('gate.settle', { kind: 'client' }, () => settle(settling))
+    const send = this.#paid.usage?.isStreamed === true ? settleStreamed : settlePayment
+    const settle = () => Tracing.span('gate.settle', { kind: 'client' }, () => send(settling))
+    const phase = this.#paid.isSettledFirst ? 'before-handler' : 'after-handler'
+    const hooks = isOnLedger ? undefined : this.#hooks
+    const result = await (hooks === undefined ? settle() : hooks.settle(phase, state === 'submitted', settle))
     if (result.state === 'settled') {
       this.#enter('settled')
       this.#receipt = result.receipt
@@ -183,9 +190,12 @@ export class PaidExchange {
     }
     if (result.isClaimedElsewhere) onClaimedElsewhere(payment.transactionId)
     const { errorReason, errorMessage } = result.receipt
-    if (charge !== undefined && charge > 0n) this.#gate.unpaid.add(payment.payer, errorReason!)
-    events.refused(event, { code: errorReason!, message: errorMessage! })
-    await this.#release('forgotten')
+    if (charge !== undefined && charge > 0n && !result.isWithheld) this.#gate.unpaid.add(payment.payer, errorReason!)
+    // An earlier request may have had the payment settled.
+    const isKept = result.isWithheld === true && this.#claimed.type !== 'new'
+    if (isKept) events.pending(event)
+    else events.refused(event, { code: errorReason!, message: errorMessage! })
+    await this.#release(isKept ? 'open' : 'forgotten')
     return this.#respond(responses.notSettled(result.receipt, required))
   }
 
@@ -205,8 +215,7 @@ export class PaidExchange {
     const { isUpgrade, isSafe } = this.#paid.request
     // A payment opens one connection.
     if (isUpgrade) return this.#end('served')
-    // A stream that breaks is produced again, even after its gate was killed, because the start of its handler is not
-    // recorded.
+    // A stream that breaks is produced again, even after its gate was killed: its start is not recorded.
     if (this.#isStreamed) return this.#gate.renewals.isHeld(this.#lease)
     if (isSafe) return true
     try {
@@ -233,10 +242,10 @@ export class PaidExchange {
       payment: () => event.status.current,
       settled,
       isStreamed: this.#isStreamed || this.#paid.usage?.isStreamed === true,
-      ...this.#meteredMembers(),
+      ...meteredMembers(this.#paid.usage),
       headers: settled === undefined ? responses.corsHeaders(request.request, this.#gate.cors) : this.#paidHeaders,
       settle: (answer) => this.#answer(answer),
-      cancel: () => this.#cancel(),
+      cancel: (reason) => this.#cancel(reason),
       disconnected: () => {
         this.#disconnection ??= this.#abandon()
         return this.#disconnection
@@ -245,28 +254,15 @@ export class PaidExchange {
     }
   }
 
-  #meteredMembers(): Pick<Admission, 'isMetered' | 'noteHeaders'> {
-    const { usage } = this.#paid
-    return usage === undefined ? {} : { isMetered: true, noteHeaders: (headers) => usage.noteHeaders(headers) }
-  }
-
-  /** @throws UsageError */
-  #decideCharge(answer: HeldAnswer | undefined): void {
-    const { usage } = this.#paid
-    if (usage === undefined) return
-    if (answer !== undefined) usage.noteHeaders(answer.headers)
-    this.#charge = usage.total()
-  }
-
   /** Takes the handler's answer. */
   async #answer(answer: HeldAnswer | undefined): Promise<{ headers: responses.HeaderList } | GateResponse> {
     const isSettled = this.#receipt !== undefined
     // A metered stream has been sent. It is charged as long as its authorization is valid.
     const isLate = !isSettled && this.#paid.usage?.isStreamed !== true && performance.now() > this.#handlerEndMs
     if (isLate) await this.#cancel()
-    if (!this.#isRunning) return this.#respond(responses.json(504, { error: isSettled ? tooLateSettled : tooLate }))
+    if (!this.#isRunning) return this.#respond(responses.tooLate(isSettled))
     try {
-      this.#decideCharge(answer)
+      this.#charge = chargeOf(this.#paid.usage, answer)
     } catch (error) {
       if (!(error instanceof UsageError)) throw error
       this.#gate.onError(error)
@@ -277,13 +273,17 @@ export class PaidExchange {
     const held = answer && withCharge(responses.heldAnswer(answer), this.#charge)
     try {
       // Another request has the claim, and its answer is the one that counts.
-      if (held !== undefined && !(await this.#hold(held))) return this.#busy()
+      if (held !== undefined && !(await this.#hold(held))) {
+        if (this.#hooks !== undefined) await this.#hooks.cancel('handler_failed')
+        return this.#busy()
+      }
     } catch (error) {
       this.#gate.onError(error)
       if (!isSettled) {
         // Nothing is charged for an answer that would be lost with the connection.
         this.#reportCancelled()
         await this.#release(this.#claimed.type === 'new' ? 'forgotten' : 'open')
+        if (this.#hooks !== undefined) await this.#hooks.cancel('handler_failed')
         return this.#respond(responses.unavailable(503))
       }
       // The answer would be lost if the store and the buyer were both unreachable.
@@ -319,12 +319,13 @@ export class PaidExchange {
   }
 
   /** The handler failed. A payment that was sent before may be on the ledger now or later, so its claim is kept. */
-  async #cancel(): Promise<void> {
+  async #cancel(reason: CancelReason = 'handler_failed'): Promise<void> {
     if (!this.#isRunning) return
     const isKept = this.#receipt !== undefined || this.#claimed.type !== 'new'
     this.#endHandler(isKept ? 'open' : 'refused')
     if (this.#receipt === undefined) this.#reportCancelled()
     await this.#end(isKept ? 'open' : 'forgotten')
+    if (this.#hooks !== undefined) await this.#hooks.cancel(reason)
   }
 
   /** The client has left. Waits for the handler, and gives it up when its time is up. */
@@ -344,6 +345,7 @@ export class PaidExchange {
     this.#endHandler('open')
     await this.#holdReplacement()
     await this.#end('open')
+    if (this.#hooks !== undefined) await this.#hooks.cancel('handler_failed')
   }
 
   /** Replaces an answer that no gate has. The replacement is stored, so that each repeat gets the same one. */
@@ -380,7 +382,14 @@ export class PaidExchange {
 
   /** Whether a facilitator decides if the payment is valid before the handler runs. */
   get #isVerifiable(): boolean {
-    return this.#ledger.state === 'unsubmitted' && !this.#paid.isSettledFirst
+    // The buyer's name of a purchase must not be used by others, even while their payments are settled.
+    const isVerified = !this.#paid.isSettledFirst || this.#paid.purchase !== undefined
+    return this.#ledger.state === 'unsubmitted' && isVerified
+  }
+
+  /** Whether a facilitator, or a hook, decides before the payment is claimed. */
+  get #isAsked(): boolean {
+    return this.#isVerifiable || (this.#hooks !== undefined && this.#ledger.state === 'unsubmitted')
   }
 
   /** Whether the answer of an earlier request is sent, because the handler must not run again. */
@@ -407,7 +416,8 @@ export class PaidExchange {
   async #askFacilitator(): ReturnType<typeof verifyPayment> {
     const { facilitators, onClaimedElsewhere } = this.#gate
     const verifying = { ...this.#paid, requestId: this.#paid.request.id, facilitators }
-    const problem = await Tracing.span('gate.verify', { kind: 'client' }, () => verifyPayment(verifying))
+    const verify = () => Tracing.span('gate.verify', { kind: 'client' }, () => verifyPayment(verifying))
+    const problem = await (this.#hooks?.verify(this.#isVerifiable ? verify : undefined) ?? verify())
     if (problem?.isClaimedElsewhere) onClaimedElsewhere(this.#paid.payment.transactionId)
     return problem
   }
@@ -486,11 +496,4 @@ export class PaidExchange {
   #respond(response: Response): GateResponse {
     return this.#gate.respond(this.#paid.request.request, response)
   }
-}
-
-const tooLate = 'the payment expired before the handler finished; nothing was charged'
-const tooLateSettled = 'the handler took too long; the payment is settled'
-
-function handlerMs({ maxTimeoutSeconds }: PaymentRequirements): number {
-  return maxTimeoutSeconds * 1000 + graceMs
 }

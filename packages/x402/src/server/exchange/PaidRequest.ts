@@ -2,6 +2,7 @@
 import * as Tracing from '@latchkey/algod/tracing'
 import {
   PaymentHeaders,
+  PaymentIdentifier,
   type PaymentPayload,
   type PaymentRequired,
   type PaymentRequirements,
@@ -9,14 +10,14 @@ import {
 } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
 import type { EventPayment, EventRequest } from '../gate/GateEvents.js'
-import type { Route } from '../gate/GateOptions.js'
-import type { HeaderList } from '../gate/responses.js'
+import type { PaymentIdentifierOption, Route } from '../gate/GateOptions.js'
+import { type HeaderList, invalidIdentifier } from '../gate/responses.js'
 import type { Passes, PassOffer } from '../passes/Passes.js'
-import { bindingOf, claimantOf, type GateRequest, pathsOf, proofOf } from '../routes/GateRequest.js'
+import { bindingOf, claimantOf, digest, type GateRequest, pathsOf, proofOf, resourceOf } from '../routes/GateRequest.js'
 import { hasDynamicPrice, type PaidRoute } from '../routes/PaidRoutes.js'
 import { type Accept, type Requirements, usagePrice } from '../routes/Requirements.js'
 import { withSellersDescription } from '../routes/RouteDiscovery.js'
-import type { ClaimLease, ClaimStore } from '../store/Claims.js'
+import type { ClaimLease, ClaimPurchase, ClaimStore, StoredPurchase } from '../store/Claims.js'
 import type { GateResponse } from './Admission.js'
 import {
   assetOf,
@@ -73,6 +74,10 @@ export type PaidRequest = {
   readonly event: EventPayment
   /** Returns the headers of the pass that the buyer gets after settlement; undefined if there are no passes. */
   readonly issuePass: (() => Promise<HeaderList>) | undefined
+  /** The purchase that the buyer named. */
+  readonly purchase: ClaimPurchase | undefined
+  /** Reads the first payment of the purchase in place of this one, on behalf of its payer. */
+  readonly follow: (first: StoredPurchase, isPatient: boolean) => Promise<PaidRequest | GateResponse>
 }
 
 /** The parts of a gate that payments are read with. */
@@ -81,20 +86,51 @@ export type PaidRequestParts = {
   readonly claims: ClaimStore
   readonly passes: Passes
   readonly refuse: (offer: Offer, error: string, message?: string, paid?: EventPayment) => GateResponse
+  /** Whether buyers may or must name purchases of the route. */
+  readonly identifier: PaymentIdentifierOption | undefined
+  readonly respond: (request: Request, response: Response) => GateResponse
 }
 
 /** Reads the payment of a request, and refuses one that is not for the offer. */
-export async function read(
-  { requirements, claims, passes, refuse }: PaidRequestParts,
+export function read(
+  parts: PaidRequestParts,
   offer: Offer,
   header: string,
-): Promise<PaidRequest | GateResponse> {
-  const { request, paidRoute, required, pass } = offer
-  const { key, route } = paidRoute
-  const invalid = (message: string): GateResponse => refuse(offer, 'invalid_payload', message)
+): Promise<PaidRequest | GateResponse> | GateResponse {
+  const { required, request } = offer
+  const invalid = (message: string): GateResponse => parts.refuse(offer, 'invalid_payload', message)
   const payload = decode(header)
   if (typeof payload === 'string') return invalid(payload)
   if (!isForThis(payload, required)) return invalid('the payment is for another resource')
+  if (parts.identifier === undefined) return readPayload(parts, offer, payload)
+  const id = PaymentIdentifier.read(payload)
+  if (id === null || (id === undefined && parts.identifier === 'required')) {
+    return parts.respond(request.request, invalidIdentifier(id === undefined))
+  }
+  return readPayload(parts, offer, payload, { id })
+}
+
+/** The buyer's name of the purchase, or the first payment of a purchase that another one continues. */
+type Naming = {
+  readonly id?: string | undefined
+  /** The purchase and its first payment, and the holder of the pass. */
+  readonly continued?: {
+    readonly first: StoredPurchase
+    readonly purchase: ClaimPurchase
+    readonly holder: string | undefined
+  }
+}
+
+async function readPayload(
+  parts: PaidRequestParts,
+  offer: Offer,
+  payload: PaymentPayload,
+  { id, continued }: Naming = {},
+): Promise<PaidRequest | GateResponse> {
+  const { requirements, claims, passes, refuse } = parts
+  const { request, paidRoute, required, pass } = offer
+  const { key, route } = paidRoute
+  const invalid = (message: string): GateResponse => refuse(offer, 'invalid_payload', message)
   const current = offer.accepts.map(({ requirement }) => requirement)
   const found = requirements.find(payload, current, request.quoteBinding)
   const requirement = found ?? (await claimedRequirement(payload, requirements, claims))
@@ -117,18 +153,22 @@ export async function read(
   const event = { ...offer.event, chain, status, ledger: payment }
   const isOfEarlierClaim = found === undefined
   const claimsId = claims.id
+  const terms = [
+    ...(isPricedByRequest(route) ? [request.quoteBinding, ...pathsOf(request)] : []),
+    ...(pass === undefined ? [] : [pass.terms.scope]),
+  ]
+  const stripped = PaymentSecret.strip(payload)
+  const purchase = continued?.purchase ?? (id === undefined ? undefined : purchaseOf(id))
+  const holder = continued === undefined ? proof.hash : continued.holder
   return {
     request,
     chain,
-    payload: withSellersDescription(PaymentSecret.strip(payload), required),
+    payload: withSellersDescription(stripped, required),
     requirement,
     required,
     payment,
-    binding: bindingOf(request, proof, [
-      ...(isPricedByRequest(route) ? [request.quoteBinding, ...pathsOf(request)] : []),
-      ...(pass === undefined ? [] : [pass.terms.scope]),
-    ]),
-    proof: proofOf(proof),
+    binding: continued?.first.binding ?? bindingOf(request, proof, terms),
+    proof: continued === undefined ? proofOf(proof) : 'secret',
     claimant: claimantOf(claimsId, request),
     claimsId,
     // The messages of an upgraded connection are its answer.
@@ -140,9 +180,27 @@ export async function read(
     issuePass:
       pass === undefined
         ? undefined
-        : () => passes.issue(request, pass, { payment, requirement, network: chain.caip2, holder: proof.hash }),
+        : () => passes.issue(request, pass, { payment, requirement, network: chain.caip2, holder }),
     refuse: (error, message) => refuse(offer, error, message, event),
     event,
+    purchase,
+    follow: (first, isPatient) => {
+      const earlier = JSON.parse(first.payload) as PaymentPayload
+      const named = { ...purchase!, payload: first.payload, replaces: undefined, isPatient }
+      return readPayload(parts, offer, earlier, { continued: { first, purchase: named, holder: proof.hash } })
+    },
+  }
+
+  /** The payer is a part of the key, so that another account cannot use the name. */
+  function purchaseOf(name: string): ClaimPurchase {
+    const { scheme, asset, amount, payTo } = requirement!
+    const { payer } = payment as LedgerPayment
+    return {
+      key: digest([payer, name]),
+      fingerprint: digest([scheme, chain.caip2, asset, amount, payTo, resourceOf(request), request.overrides, terms]),
+      // Extensions are as large as the buyer likes, and not needed to settle.
+      payload: JSON.stringify({ ...stripped, extensions: undefined }),
+    }
   }
 }
 

@@ -176,8 +176,21 @@ export function notePayment(request: object, status: PaymentStatus): void {
   payments.set(request, status)
 }
 
+const granted = new WeakSet<object>()
+
+/** Records that a hook granted access to a request. */
+export function noteGranted(request: object): void {
+  granted.add(request)
+}
+
+/** Whether a hook granted access to a request. */
+export function isGranted(request: object): boolean {
+  return granted.has(request)
+}
+
 /** Stores the payment of a request, if there is one, for the objects that a framework derives from the request. */
 export function sharePayment(request: object, others: readonly (object | undefined)[]): void {
+  if (granted.has(request)) for (const other of others) if (other !== undefined) granted.add(other)
   const status = payments.get(request)
   if (status === undefined) return
   for (const other of others) if (other !== undefined) payments.set(other, status)

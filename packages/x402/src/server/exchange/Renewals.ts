@@ -55,7 +55,7 @@ export class Renewals {
     const result = await this.#claims.claim(transactionId, { ...on, leaseMs })
     const fence = 'fence' in result ? result.fence : undefined
     const lease = { transactionId, owner: on.owner, fence, startMs, endMs: startMs + leaseMs }
-    const isClaimed = result.type !== 'busy' && result.type !== 'taken'
+    const isClaimed = result.type === 'new' || result.type === 'again' || result.type === 'held'
     if (isClaimed && isRenewed) {
       this.#held.set(on.owner, { lease, lastMs: startMs + on.leaseMs })
       this.#schedule(this.#leaseMs / renewalsPerLease)

@@ -150,3 +150,22 @@ export function storedCharge(answer: HeldAnswer | undefined): bigint {
 export class UsageError extends PartyError<'invalid_charge'> {
   override name = 'UsageError'
 }
+
+/** The members of an admission that is charged by usage. */
+export function meteredMembers(usage: Usage | undefined): {
+  readonly isMetered?: true
+  readonly noteHeaders?: (headers: HeldAnswer['headers']) => void
+} {
+  return usage === undefined ? {} : { isMetered: true, noteHeaders: (headers) => usage.noteHeaders(headers) }
+}
+
+/**
+ * The charge of a handler that has ended; undefined for a fixed price.
+ *
+ * @throws UsageError
+ */
+export function chargeOf(usage: Usage | undefined, answer: HeldAnswer | undefined): bigint | undefined {
+  if (usage === undefined) return undefined
+  if (answer !== undefined) usage.noteHeaders(answer.headers)
+  return usage.total()
+}

@@ -32,7 +32,13 @@ export type SettlementResult =
       readonly round?: bigint | undefined
     }
   /** The payment will not be settled. */
-  | { readonly state: 'failed'; readonly receipt: SettleResponse; readonly isClaimedElsewhere: boolean }
+  | {
+      readonly state: 'failed'
+      readonly receipt: SettleResponse
+      readonly isClaimedElsewhere: boolean
+      /** Whether a hook of the seller refused, so that no facilitator was asked. */
+      readonly isWithheld?: boolean | undefined
+    }
   /** Not decided yet. The buyer may send the same payment again. */
   | { readonly state: 'pending'; readonly receipt: SettleResponse; readonly status: 502 | 503 }
 

@@ -1,4 +1,4 @@
-/** The states of a paid request. The table in docs/architecture.md explains them. */
+/** The states of a paid request, and the transitions between them. docs/architecture.md explains them. */
 
 /** For each state, the functions that leave it, and the states that they lead to. */
 export const transitions = {
@@ -21,8 +21,10 @@ export const transitions = {
   refused: {},
 } as const
 
+/** The state of a paid request. */
 export type State = keyof typeof transitions
 
+/** The states that can follow each state. */
 export const nextStates = new Map(
   Object.entries(transitions).map(([state, functions]) => [state, new Set<State>(Object.values(functions).flat())]),
 )

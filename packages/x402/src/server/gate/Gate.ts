@@ -2,17 +2,25 @@
 import { AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import { Network } from '@latchkey/algorand'
-import { PaymentPass, type PaymentRequired, type PaymentRequirements, PaymentSecret } from '@latchkey/x402-wire'
+import {
+  PaymentIdentifier,
+  PaymentPass,
+  type PaymentRequired,
+  type PaymentRequirements,
+  PaymentSecret,
+} from '@latchkey/x402-wire'
 import { chainList, parseAssetId } from '../../chain/Chain.js'
 import * as Funds from '../../chain/Funds.js'
 import { OptionsError, warn, X402Error } from '../../errors.js'
+import { HookError } from '../../hooks.js'
 import type { Decision, GateResponse } from '../exchange/Admission.js'
 import type { ExchangeParts } from '../exchange/ExchangeParts.js'
 import { FacilitatorError } from '../exchange/FacilitatorClient.js'
 import { Facilitators } from '../exchange/Facilitators.js'
+import { decidePurchase } from '../exchange/namedPurchase.js'
 import { PaidExchange } from '../exchange/PaidExchange.js'
 import * as PaidRequest from '../exchange/PaidRequest.js'
-import { notePayment, PaymentStatus } from '../exchange/Payment.js'
+import { noteGranted, notePayment, PaymentStatus } from '../exchange/Payment.js'
 import { Renewals, Unfinished } from '../exchange/Renewals.js'
 import { SignedReceipts } from '../exchange/SignedReceipts.js'
 import { UnpaidPayers } from '../exchange/UnpaidPayers.js'
@@ -27,6 +35,7 @@ import { RouteError } from '../routes/RouteTable.js'
 import { SalesLog } from '../sales/SalesLog.js'
 import { SalesRecovery } from '../sales/SalesRecovery.js'
 import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
+import { decidingHooks, hookRequest, protectedRequest } from './DecidingHooks.js'
 import { type EventPayment, eventRequest, GateEvents, Notifications } from './GateEvents.js'
 import {
   acceptsOf,
@@ -36,9 +45,11 @@ import {
   GateError,
   type GateOptions,
   headerWarning,
+  identifierOf,
   isReplica,
   memoryClaimsWarning,
   originOf,
+  type PaymentIdentifierOption,
   type Route,
   routeError,
   sentence,
@@ -63,6 +74,8 @@ const noPayment = 'Payment required'
 export class Gate {
   readonly #routes: PaidRoutes
   readonly #discovery: ReadonlyMap<string, RouteDiscovery>
+  /** The routes whose purchases buyers may or must name. */
+  readonly #identifiers = new Map<string, PaymentIdentifierOption>()
   readonly #options: GateOptions
   readonly #facilitators: Facilitators
   readonly #requirements: Requirements
@@ -91,6 +104,10 @@ export class Gate {
       networkIds: options.networkIds,
     })
     this.#claims = options.claims ?? new MemoryClaims()
+    for (const [key, route] of Object.entries(options.routes)) {
+      const identifier = identifierOf(key, route, options, this.#claims)
+      if (identifier !== undefined) this.#identifiers.set(key, identifier)
+    }
     this.#notifications = new Notifications({ hooks: options, onError: this.#onError })
     this.#sales = new SalesLog(this.#claims.sales, this.#onError)
     this.#events = new GateEvents(this.#notifications, this.#sales)
@@ -98,6 +115,7 @@ export class Gate {
     const renewals = new Renewals({ claims: this.#claims, onError: this.#onError })
     this.#exchange = {
       events: this.#events,
+      hooks: decidingHooks(options, this.#onError),
       facilitators: this.#facilitators,
       claims: this.#claims,
       renewals,
@@ -176,6 +194,10 @@ export class Gate {
       const scheme = schemeOf(accept)
       if (scheme === 'upto' && passes !== undefined && passes !== false) {
         throw new OptionsError('a price by usage cannot have passes', 'Remove `passes` or `upTo`.')
+      }
+      if (scheme === 'upto' && this.#identifiers.has(key)) {
+        const hint = 'Set `paymentIdentifier: false` on the route.'
+        throw new OptionsError('a purchase with a price by usage cannot be named', hint)
       }
       if (this.#facilitators.kindFor(chain, scheme) === undefined) {
         const of = scheme === 'exact' ? '' : ` by the scheme ${scheme}`
@@ -272,6 +294,10 @@ export class Gate {
     const response =
       (await this.#paywall.assetResponse(request.request, accepts)) ?? this.#routes.refusalOf(request, paidRoute)
     if (response !== undefined) return this.#respond(request.request, response)
+    const decided = this.#exchange.hooks?.has('onProtectedRequest')
+      ? await this.#askHooks(request, paidRoute)
+      : undefined
+    if (decided !== undefined) return decided
     // One payment by usage pays for one request.
     const isByUsage = accepts.some(({ accept }) => schemeOf(accept) === 'upto')
     const pass = isByUsage ? undefined : this.#passes.offer(request, paidRoute)
@@ -286,15 +312,29 @@ export class Gate {
     const hasPage = offer.accepts.some(({ requirement }) => requirement.scheme === 'exact')
     if (hasPage && this.#paywall.isFor(request.request)) return this.#showPage(offer)
     if (request.payment === null) return this.#refuse(offer, shown?.error ?? noPayment, shown?.message)
-    const parts = { requirements: this.#requirements, claims: this.#claims, passes: this.#passes }
+    const identifier = this.#identifiers.get(paidRoute.key)
+    const respond: ExchangeParts['respond'] = (...call) => this.#respond(...call)
+    const parts = { requirements: this.#requirements, claims: this.#claims, passes: this.#passes, identifier, respond }
     const refuse: PaidRequest.PaidRequestParts['refuse'] = (...call) => this.#refuse(...call)
     const paid = await PaidRequest.read({ ...parts, refuse }, offer, request.payment)
     if ('type' in paid) return paid
-    const decision = await new PaidExchange(this.#exchange, paid).decide()
-    const { status } = paid.event
+    const named = paid.purchase === undefined ? undefined : await decidePurchase(this.#exchange, paid)
+    const decision = named?.decision ?? (await new PaidExchange(this.#exchange, paid).decide())
+    const { status } = (named?.paid ?? paid).event
     // This includes answers of earlier requests that are sent again.
     if (decision.type === 'paid' || status.current.state === 'settled') notePayment(request.request, status)
     return decision
+  }
+
+  /** Returns the decision of the hooks for a protected request, if they make one. */
+  async #askHooks(request: GateRequest.GateRequest, { key, route }: PaidRoute): Promise<Decision | undefined> {
+    const decision = await protectedRequest(this.#exchange.hooks!, hookRequest(request, key), route)
+    if (decision === undefined) return undefined
+    if ('abort' in decision)
+      return this.#respond(request.request, responses.forbidden(decision.reason, decision.message))
+    noteGranted(request.request)
+    const cors = responses.corsHeaders(request.request, this.#options.cors ?? false)
+    return { type: 'free', granted: [...responses.grantedHeaders, ...cors] }
   }
 
   /** Builds the price of a request. */
@@ -378,6 +418,7 @@ export class Gate {
     const { pathname, search, origin } = request.url
     const url = `${this.#options.origin ?? origin}${this.#routes.publicPath(pathname)}${search}`
     const discovery = this.#discovery.get(key)
+    const identifier = this.#identifiers.get(key)
     return {
       x402Version: 2,
       resource: { url, description, mimeType, ...(discovery?.service as object) },
@@ -385,6 +426,7 @@ export class Gate {
       extensions: {
         ...discovery?.extensions(request),
         ...PaymentSecret.declaration(),
+        ...(identifier === undefined ? {} : PaymentIdentifier.declaration(identifier === 'required')),
         ...(pass === undefined ? {} : PaymentPass.declaration(pass.terms)),
       },
     }
@@ -420,6 +462,7 @@ function errorResponse(error: unknown): Response {
   if (error instanceof FacilitatorError) {
     return responses.unavailable(error.code === 'facilitator_protocol_error' ? 502 : 503)
   }
+  if (error instanceof HookError) return responses.unavailable(503)
   const isStoreDown = error instanceof X402Error && error.code === 'store_failed'
   if (error instanceof AlgodError || isStoreDown) return responses.unavailable(503)
   return responses.json(500, { error: `the payment could not be checked; ${responses.sendAgain}` })

@@ -2,7 +2,8 @@
 import { BoundedMap } from '@latchkey/algorand'
 import type { PaymentRequirements } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
-import { OptionsError, PartyError } from '../../errors.js'
+import { OptionsError } from '../../errors.js'
+import { HookError } from '../../hooks.js'
 import {
   assetOf,
   type Charged,
@@ -394,9 +395,4 @@ function isUnpaid({ name }: Job): boolean {
 
 function count(events: number): string {
   return events === 1 ? '1 event' : `${events} events`
-}
-
-/** A hook that failed for the last time, or events that were dropped. Passed to `onError`. */
-export class HookError extends PartyError<'hook_failed' | 'hook_events_dropped'> {
-  override name = 'HookError'
 }

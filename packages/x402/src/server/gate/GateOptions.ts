@@ -11,6 +11,7 @@ import type { DiscoveryOptions } from '../routes/openApi.js'
 import type { Accept } from '../routes/Requirements.js'
 import { type DescribedRoute, RouteDiscovery } from '../routes/RouteDiscovery.js'
 import type { ClaimStore } from '../store/Claims.js'
+import type { DecidingHooks } from './DecidingHooks.js'
 
 /** A route that requires payment. */
 export type Route = DescribedRoute & {
@@ -64,6 +65,13 @@ export type Route = DescribedRoute & {
    */
   readonly priceRange?: { readonly min: Money; readonly max: Money } | undefined
   /**
+   * Whether buyers may or must name their purchases. Each further payment under a name is then the same purchase: it
+   * gets the first answer, and is not charged. `false` ignores names.
+   *
+   * @default the `paymentIdentifier` of the gate
+   */
+  readonly paymentIdentifier?: PaymentIdentifierOption | false | undefined
+  /**
    * The terms on which one payment opens the route for some minutes, for some requests, or until either ends; `false`
    * for none.
    *
@@ -71,6 +79,9 @@ export type Route = DescribedRoute & {
    */
   readonly passes?: PassOptions | false | undefined
 }
+
+/** Whether buyers may or must name their purchases, by the extension `payment-identifier`. */
+export type PaymentIdentifierOption = 'optional' | 'required'
 
 /** The requests that one payment opens. Set at least one of `minutes` and `requests`. */
 export type PassOptions = {
@@ -109,8 +120,10 @@ export type GatePassOptions = PassOptions & {
   readonly secret?: string | readonly string[] | undefined
 }
 
+type AllHooks = GateHooks & DecidingHooks<Route>
+
 /** Options of `Gate.open`. */
-export type GateOptions = GateHooks & {
+export type GateOptions = AllHooks & {
   /**
    * Routes by method and path: `GET /weather`, `/reports/:id`, `/files/*`. A path is the whole path that clients send,
    * or relative to where the gate is mounted.
@@ -196,6 +209,12 @@ export type GateOptions = GateHooks & {
    */
   passes?: GatePassOptions | undefined
   /**
+   * Whether buyers may or must name their purchases, for routes that do not set `paymentIdentifier`.
+   *
+   * @default names are ignored
+   */
+  paymentIdentifier?: PaymentIdentifierOption | undefined
+  /**
    * Called with startup problems that may go away without a change, and with claims that other replicas do not see.
    *
    * @default process warnings for such claims; others are ignored
@@ -251,7 +270,7 @@ export type RefusedEvent = GateEvent & {
 
 /**
  * Functions that a gate calls with events. Hooks run after or in parallel with the response, and cannot delay, change
- * or fail it. A hook that throws, rejects or takes longer than 30 seconds is called again, with increasing waits, up to
+ * or fail it; those of {@link DecidingHooks} can. A hook that throws, rejects or takes longer than 30 seconds is called again, with increasing waits, up to
  * 8 times. The error then goes to `onError`. Events of one payment are delivered in order.
  */
 export type GateHooks = {
@@ -292,6 +311,29 @@ export function acceptsOf(route: Route | undefined, key: string): readonly Accep
   if (list.length > 0 && !list.some(isUnset)) return list
   const message = `${key}: accepts is ${list.length === 0 ? 'empty' : 'not set'}`
   throw new GateError('invalid_gate_option', message, { hint: 'Pass at least one `{ network, price, payTo }`.' })
+}
+
+/**
+ * Whether buyers may or must name purchases of a route.
+ *
+ * @throws GateError for another value, and for a store that keeps no purchases
+ */
+export function identifierOf(
+  key: string,
+  route: Route | undefined,
+  { paymentIdentifier: ofGate }: Pick<GateOptions, 'paymentIdentifier'>,
+  claims: ClaimStore,
+): PaymentIdentifierOption | undefined {
+  const given: unknown = route?.paymentIdentifier ?? ofGate ?? false
+  if (given === false) return undefined
+  if (given !== 'optional' && given !== 'required') {
+    const message = `${key}: paymentIdentifier is ${JSON.stringify(given)}`
+    throw new GateError('invalid_gate_option', message, { hint: 'Use "optional", "required" or false.' })
+  }
+  if (claims.hasPurchases === true) return given
+  throw new GateError('invalid_gate_option', `${key}: the claims store keeps no purchases`, {
+    hint: 'Use a store with `hasPurchases`, or leave out `paymentIdentifier`.',
+  })
 }
 
 export function sentence(hint: string): string {

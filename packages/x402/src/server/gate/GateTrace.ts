@@ -51,9 +51,9 @@ function tracedAdmission(request: Tracing.OpenSpan, admission: Admission): Admis
         throw error
       }
     },
-    cancel: async () => {
+    cancel: async (reason) => {
       end('cancelled')
-      await request.run(() => admission.cancel())
+      await request.run(() => admission.cancel(reason))
     },
     disconnected: async () => {
       await request.run(() => admission.disconnected())

@@ -34,6 +34,39 @@ export function pending(receipt: SettleResponse, status: 502 | 503): Response {
   ])
 }
 
+/** A hook of the seller refuses the request. */
+export function forbidden(error: string, message?: string | undefined): Response {
+  return json(403, message === undefined ? { error } : { error, message })
+}
+
+/** The buyer names a purchase that is not this request, or not at this price. */
+export function otherPurchase(): Response {
+  const message = 'this payment identifier belongs to another request or price; nothing was charged'
+  return json(409, { error: 'payment_identifier_conflict', message })
+}
+
+/** The answer to a purchase is no longer kept, and the purchase is not charged again. */
+export function endedPurchase(transaction: string): Response {
+  const message = 'this purchase is complete, and its response is no longer kept; nothing was charged again'
+  return json(409, { error: 'payment_identifier_used', message, transaction })
+}
+
+/** An earlier request of the same purchase is being served. */
+export function purchaseInProgress(): Response {
+  const message = 'an earlier request of this purchase is being served; send the request again: it is not charged twice'
+  return retryLater(503, { error: 'payment_identifier_in_progress', message })
+}
+
+export function invalidIdentifier(isMissing: boolean): Response {
+  if (isMissing) {
+    const message = 'this route requires the extension payment-identifier with `info.id`; nothing was charged'
+    return json(400, { error: 'payment_identifier_required', message })
+  }
+  const message =
+    'the payment identifier is not 16 to 128 letters, digits, hyphens and underscores; nothing was charged'
+  return json(400, { error: 'payment_identifier_invalid', message })
+}
+
 /** For errors after which it is not known whether a payment in the request was already settled. */
 export const sendAgain = 'if you sent a payment, send the same one again: it is not charged twice'
 
@@ -46,6 +79,14 @@ export function unavailable(status: 502 | 503): Response {
 
 function retryLater(status: number, value: object, more: HeaderList = []): Response {
   return json(status, value, [['Retry-After', '5'], ...more])
+}
+
+/** The handler took longer than its payment is valid. */
+export function tooLate(isSettled: boolean): Response {
+  const error = isSettled
+    ? 'the handler took too long; the payment is settled'
+    : 'the payment expired before the handler finished; nothing was charged'
+  return json(504, { error })
 }
 
 export function preflight(): Response {
@@ -75,6 +116,9 @@ export function remade(
 ): Response {
   return new Response(body, { status, statusText, headers })
 }
+
+/** The headers of a response that a hook granted free: shared caches must not serve it to others. */
+export const grantedHeaders: HeaderList = [['Cache-Control', 'private']]
 
 /** The headers of a paid response: the receipt, and the restriction to its buyer. */
 export function paidHeaders(receipt: SettleResponse): HeaderList {

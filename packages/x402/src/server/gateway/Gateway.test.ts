@@ -269,3 +269,15 @@ test('no spelling of a path or a method reaches what is not for sale', async (t)
   assert.equal(await status('http://other.example/public/a%20b?x=..%2f&y=%C3%BC'), 200)
   assert.equal(seen[0]?.url, '/public/a%20b?x=..%2f&y=%C3%BC')
 })
+
+test('a request that a hook lets through is forwarded unpaid', async (t) => {
+  const onProtectedRequest: GateOptions['onProtectedRequest'] = ({ adapter }) =>
+    adapter.getHeader('X-API-Key') === 'known' && { grantAccess: true }
+  const { url, seen, settled } = await openShop(t, undefined, { gate: { onProtectedRequest } })
+  const response = await fetch(`${url}/a`, { headers: { 'X-API-Key': 'known' } })
+  assert.deepEqual([response.status, await response.text()], [200, 'goods'])
+  assert.equal(response.headers.get('Cache-Control'), 'private')
+  assert.equal((await fetch(`${url}/a`)).status, 402)
+  assert.equal((await fetch(`${url}/other`, { headers: { 'X-API-Key': 'known' } })).status, 404)
+  assert.deepEqual([seen.length, settled], [1, []])
+})

@@ -5,7 +5,7 @@ import { OptionsError } from '../../errors.js'
 import { type GatedListener, paymentGate } from '../adapters/node.js'
 import type { NodeRequest, NodeResponse } from '../adapters/ResponseCapture.js'
 import { upgradeGate } from '../adapters/upgradeGate.js'
-import { paymentOf } from '../exchange/Payment.js'
+import { isGranted, paymentOf } from '../exchange/Payment.js'
 import type { Gate } from '../gate/Gate.js'
 import { overridesOf } from '../routes/GateRequest.js'
 import { isUnambiguousPath } from '../routes/pathReadings.js'
@@ -70,7 +70,7 @@ export function openGateway({ gate, upstream, free = [], perPayer, onError }: Ga
     table?.match(method, originForm(url))?.type === 'route'
   const forward = async (request: NodeRequest, response: NodeResponse): Promise<void> => {
     const payment = paymentOf(request as IncomingMessage)
-    if (payment === undefined && !isFree(request)) return refuse(response, 404, 'not_found')
+    if (payment === undefined && !isGranted(request) && !isFree(request)) return refuse(response, 404, 'not_found')
     const waitSeconds = payment === undefined ? undefined : limit?.take(payment.payer)
     if (waitSeconds !== undefined) return refuse(response, 429, 'too_many_requests', waitSeconds)
     await upstream.forward(request, response)
@@ -79,7 +79,8 @@ export function openGateway({ gate, upstream, free = [], perPayer, onError }: Ga
   const upgraded = upgradeGate(
     gate,
     async (request, socket, head, receipt) => {
-      if (receipt === undefined && !isFree(request)) throw new Error('the path is neither paid nor free')
+      if (receipt === undefined && !isGranted(request) && !isFree(request))
+        throw new Error('the path is neither paid nor free')
       await upstream.upgrade(request, socket, head)
     },
     { onError },

@@ -223,7 +223,7 @@ export function proofOf({ hash, isProven }: Proof): ClaimLease['proof'] {
 }
 
 /** Leaves out the host, because a server has several names, and replicas behind a proxy have others. */
-function resourceOf({ method, url: { pathname, search } }: GateRequest): string {
+export function resourceOf({ method, url: { pathname, search } }: GateRequest): string {
   return `${method} ${pathname}${search}`
 }
 

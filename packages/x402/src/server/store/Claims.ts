@@ -42,6 +42,8 @@ export type ClaimResult =
   | { readonly type: 'busy' }
   /** The payment was used up, or belongs to another buyer or resource. */
   | { readonly type: 'taken' }
+  /** Another payment of the same purchase was claimed before. Nothing is claimed. */
+  | { readonly type: 'purchased'; readonly purchase: StoredPurchase }
 
 /**
  * How serving ends: `served` uses the payment up, `open` lets the same buyer send it again, `forgotten` deletes the
@@ -79,6 +81,12 @@ export type ClaimStore = {
   readonly finish: (transactionId: string, owner: string, end: ClaimEnd, nowMs: number, fence?: number) => ClaimWrite
   /** Renews leases. Without renewals, leases last as long as a request can take. */
   readonly renewals?: ClaimRenewals | undefined
+  /**
+   * Whether `claim` supports purchases that buyers name. Routes cannot have `paymentIdentifier` without it.
+   *
+   * @default false
+   */
+  readonly hasPurchases?: boolean | undefined
   /** Stores passes. Routes cannot have passes without it. */
   readonly passes?: PassStore | undefined
   /** Stores sales, for the seller's page and for hooks that were not called. A store without it keeps none. */
@@ -143,6 +151,39 @@ export type ClaimLease = {
   readonly forgetRound: bigint
   /** The sale, recorded with the claim by a store that has `sales`. */
   readonly sale?: Sale | undefined
+  /**
+   * The purchase that the payment is for, if the buyer named one. The first payment that is claimed for a purchase is
+   * the purchase as long as its claim is kept; a claim of another one gets `purchased`. A payment belongs to the first
+   * purchase that it was claimed for. Checked and recorded atomically with the claim.
+   */
+  readonly purchase?: ClaimPurchase | undefined
+}
+
+/** A purchase, as a buyer names it. */
+export type ClaimPurchase = {
+  /** A digest of the payer and the name. */
+  readonly key: string
+  /** A digest of the price and the request. */
+  readonly fingerprint: string
+  /** The payment, with which a later request can have it settled. */
+  readonly payload: string
+  /**
+   * Whether a request that is being served is left to its owner, although its answer is held: `busy` instead of `held`.
+   *
+   * @default false
+   */
+  readonly isPatient?: boolean | undefined
+  /** An earlier payment of the purchase that can never be settled. This payment takes its place. */
+  readonly replaces?: string | undefined
+}
+
+/** The first payment of a purchase. */
+export type StoredPurchase = {
+  readonly transactionId: string
+  readonly fingerprint: string
+  /** The binding of the payment's claim. */
+  readonly binding: string
+  readonly payload: string
 }
 
 /** A claim in a store. */
@@ -160,14 +201,19 @@ export type StoredClaim = {
 export const keepServedMs = 5 * 60_000
 
 /** Decides the result of a claim from the stored one. */
-export function decideClaim(known: StoredClaim | undefined, lease: ClaimLease): ClaimResult['type'] {
+export function decideClaim(
+  known: StoredClaim | undefined,
+  lease: ClaimLease,
+): Exclude<ClaimResult['type'], 'purchased'> {
   if (known === undefined) return 'new'
   const isBound = known.binding !== ''
   if (isBound && (known.binding !== lease.binding || lease.proof === 'hash')) return 'taken'
   // A buyer without a secret cannot be distinguished from one who has read the payment from the ledger since.
   const isReady = isBound && known.hasAnswer && lease.proof === 'secret'
+  const isPatient = lease.purchase?.isPatient === true
   // The process that has the claim may have ended. If it has not, both send the same answer to the same buyer.
-  if (known.state === 'serving' && known.untilMs >= lease.nowMs) return known.isDone && isReady ? 'held' : 'busy'
+  if (known.state === 'serving' && known.untilMs >= lease.nowMs)
+    return known.isDone && isReady && !isPatient ? 'held' : 'busy'
   if (known.state === 'served') return isReady ? 'held' : 'taken'
   return known.isDone ? 'held' : 'again'
 }
@@ -182,6 +228,8 @@ type Claim = {
   isDone: boolean
   /** Whether the claim counts as done only because its handler began. */
   isBegun: boolean
+  /** The key of its purchase. */
+  purchase: string | undefined
 }
 
 /** Options of {@link MemoryClaims}. */
@@ -207,6 +255,8 @@ export class MemoryClaims implements ClaimStore {
   /** Keyed by network, because each has its own rounds. */
   readonly #networks = new Map<string, Map<string, Claim>>()
   readonly #answers: MemoryAnswers
+  readonly #purchases = new Map<string, StoredPurchase>()
+  readonly hasPurchases = true
   readonly sales: MemorySales
   readonly renewals: ClaimRenewals = {
     renew: (claims, leaseMs, nowMs) => this.#renew(claims, nowMs + leaseMs),
@@ -229,6 +279,9 @@ export class MemoryClaims implements ClaimStore {
     this.#networks.set(network, claims)
     this.#answers.expire(nowMs)
     this.#forget(claims, round)
+    const named = lease.purchase && this.#purchases.get(lease.purchase.key)
+    if (named !== undefined && isOther(named, transactionId, lease.purchase!))
+      return { type: 'purchased', purchase: named }
     const known = claims.get(transactionId)
     const answer = this.#answers.get(transactionId)
     const type = decideClaim(known && { ...known, hasAnswer: answer !== undefined }, lease)
@@ -239,8 +292,14 @@ export class MemoryClaims implements ClaimStore {
     const fence = ++this.#fence
     const untilMs = nowMs + leaseMs
     const isDone = known?.isDone ?? false
-    const claim = { owner, fence, binding, state: 'serving', untilMs, forgetRound, isDone, isBegun: false } as const
-    claims.set(transactionId, { ...claim })
+    const purchase = known?.purchase ?? lease.purchase?.key
+    const state = 'serving'
+    const claim: Claim = { owner, fence, binding, state, untilMs, forgetRound, isDone, isBegun: false, purchase }
+    claims.set(transactionId, claim)
+    if (lease.purchase !== undefined && lease.purchase.key === purchase) {
+      const { fingerprint, payload } = lease.purchase
+      this.#purchases.set(purchase, { transactionId, fingerprint, binding, payload })
+    }
     return type === 'held' ? { type, answer, fence } : { type, fence }
   }
 
@@ -258,8 +317,7 @@ export class MemoryClaims implements ClaimStore {
       const known = claims.get(transactionId)
       if (!isOf(known, owner, fence)) continue
       if (end === 'forgotten') {
-        claims.delete(transactionId)
-        this.#answers.delete(transactionId)
+        this.#delete(claims, transactionId, known)
         return true
       }
       known.state = end
@@ -308,12 +366,24 @@ export class MemoryClaims implements ClaimStore {
 
   /** The oldest claims come first, so the loop ends with the first one that is still needed. */
   #forget(claims: Map<string, Claim>, round: bigint): void {
-    for (const [transactionId, { forgetRound }] of claims) {
-      if (forgetRound >= round) return
-      claims.delete(transactionId)
-      this.#answers.delete(transactionId)
+    for (const [transactionId, claim] of claims) {
+      if (claim.forgetRound >= round) return
+      this.#delete(claims, transactionId, claim)
     }
   }
+
+  #delete(claims: Map<string, Claim>, transactionId: string, { purchase }: Claim): void {
+    claims.delete(transactionId)
+    this.#answers.delete(transactionId)
+    if (purchase !== undefined && this.#purchases.get(purchase)?.transactionId === transactionId) {
+      this.#purchases.delete(purchase)
+    }
+  }
+}
+
+/** Whether another payment is the purchase. */
+export function isOther(stored: StoredPurchase, transactionId: string, { replaces }: ClaimPurchase): boolean {
+  return stored.transactionId !== transactionId && stored.transactionId !== replaces
 }
 
 function isOf(known: Claim | undefined, owner: string, fence: number | undefined): known is Claim {

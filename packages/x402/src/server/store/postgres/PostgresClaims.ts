@@ -11,6 +11,7 @@ import {
   type HeldAnswer,
   type HeldClaim,
   keepServedMs,
+  type StoredPurchase,
 } from '../Claims.js'
 import { PostgresPasses } from './PostgresPasses.js'
 import { PostgresSales, saleJson } from './PostgresSales.js'
@@ -51,6 +52,13 @@ type ClaimRow = {
   readonly o_body: Uint8Array | null
 }
 
+type PurchaseRow = ClaimRow & {
+  readonly o_id: string
+  readonly o_fingerprint: string
+  readonly o_binding: string
+  readonly o_payload: string
+}
+
 /**
  * Claims in PostgreSQL, shared by processes on many machines. The clock of the database decides. Every change is one
  * round trip. A change whose response was lost is repeated by its owner, so that its outcome is never guessed.
@@ -59,6 +67,7 @@ export class PostgresClaims implements ClaimStore {
   readonly id: string
   readonly passes: PostgresPasses
   readonly sales: PostgresSales
+  readonly hasPurchases = true
   readonly renewals: ClaimRenewals = {
     renew: (claims, leaseMs) => this.#renew(claims, leaseMs),
     begin: (claim) => this.#begin(claim),
@@ -113,11 +122,12 @@ export class PostgresClaims implements ClaimStore {
     const until = forgetRound < maxRound ? forgetRound : maxRound
     const values = [transactionId, owner, binding, proof, leaseMs, network, until, sale && saleJson(sale)]
     try {
-      const [row] = await this.#connection.read<ClaimRow>(this.#statements.claim, values)
-      const { o_result: type } = row!
+      const row = await this.#readClaim(values, lease.purchase)
+      const { o_result: type } = row
       if (type === 'busy' || type === 'taken') return { type }
-      const fence = Number(row!.o_fence)
-      return type === 'held' ? { type, answer: answerOf(row!), fence } : { type, fence }
+      if (type === 'purchased') return { type, purchase: purchaseOf(row as PurchaseRow) }
+      const fence = Number(row.o_fence)
+      return type === 'held' ? { type, answer: answerOf(row), fence } : { type, fence }
     } catch (error) {
       // The payment may be claimed, and the buyer would have to wait until the lease ends.
       if (error instanceof PostgresError && error.isOutcomeUnknown)
@@ -159,6 +169,14 @@ export class PostgresClaims implements ClaimStore {
     await this.#cleaning
     await this.sales.close()
     await this.#connection.close()
+  }
+
+  async #readClaim(values: readonly unknown[], purchase: ClaimLease['purchase']): Promise<ClaimRow> {
+    const { claim, claimPurchase } = this.#statements
+    if (purchase === undefined) return (await this.#connection.read<ClaimRow>(claim, [...values]))[0]!
+    const { key, fingerprint, payload, replaces, isPatient = false } = purchase
+    const all = [...values, key, fingerprint, payload, replaces, isPatient]
+    return (await this.#connection.read<PurchaseRow>(claimPurchase, all))[0]!
   }
 
   async #renew(claims: readonly HeldClaim[], leaseMs: number): Promise<string[]> {
@@ -213,12 +231,21 @@ function answerOf({ o_status: status, o_headers: headers, o_body: body }: ClaimR
   return { status, headers: JSON.parse(headers) as HeldAnswer['headers'], body: new Uint8Array(body) }
 }
 
+function purchaseOf(row: PurchaseRow): StoredPurchase {
+  const { o_id: transactionId, o_fingerprint: fingerprint, o_binding: binding, o_payload: payload } = row
+  return { transactionId, fingerprint, binding, payload }
+}
+
 function statementsOf(schema: string) {
   return {
     has: { name: 'latchkey_claim_has', text: `SELECT 1 FROM ${schema}.claims WHERE transaction_id = $1` },
     claim: {
       name: 'latchkey_claim',
       text: `SELECT * FROM ${schema}.claim_fenced($1, $2, $3, $4, $5, $6, $7, $8::jsonb)`,
+    },
+    claimPurchase: {
+      name: 'latchkey_claim_purchase',
+      text: `SELECT * FROM ${schema}.claim_purchase($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9, $10, $11, $12, $13)`,
     },
     hold: {
       name: 'latchkey_claim_hold',

@@ -11,6 +11,7 @@ import {
   type HeldAnswer,
   type HeldClaim,
   keepServedMs,
+  type StoredPurchase,
 } from '../Claims.js'
 import {
   beginScript,
@@ -54,6 +55,7 @@ type Lease = { readonly id: string; endMs: number }
  */
 export class RedisClaims implements ClaimStore {
   readonly passes: RedisPasses
+  readonly hasPurchases = true
   readonly renewals: ClaimRenewals = {
     renew: (claims, leaseMs) => this.#renew(claims, leaseMs),
     begin: (claim) => this.#begin(claim),
@@ -103,14 +105,17 @@ export class RedisClaims implements ClaimStore {
     const { owner, binding, proof, leaseMs, network, round, forgetRound } = lease
     const rounds = forgetRound > round ? forgetRound - round : 0n
     const ttlMs = Math.max(Number(rounds < maxRounds ? rounds : maxRounds) * roundMs, leaseMs) + marginMs
+    const { key = '', fingerprint = '', payload = '', replaces = '', isPatient = false } = lease.purchase ?? {}
     const what = [owner, binding, proof, leaseMs, ttlMs, network, String(round), String(forgetRound)]
+    const purchase = [key, fingerprint, payload, replaces, isPatient ? '1' : '']
     try {
       for (;;) {
-        const reply = await this.#run(claimScript, [], [transactionId, this.#id, ...what])
+        const reply = await this.#run(claimScript, [], [transactionId, this.#id, ...what, ...purchase])
         const [result, number, ...answer] = reply as readonly (Buffer | null)[]
         const type = String(result) as ClaimResult['type'] | 'lost'
         if (type === 'new' || type === 'again') this.#remember(owner, leaseMs)
         if (type === 'busy' || type === 'taken') return { type }
+        if (type === 'purchased') return { type, purchase: purchaseOf([number, ...answer]) }
         const fence = Number(number)
         if (type !== 'lost') return type === 'held' ? { type, answer: answerOf(answer), fence } : { type, fence }
         this.#id = await openStore(this.#connection)
@@ -188,6 +193,11 @@ export class RedisClaims implements ClaimStore {
     const { prefix } = this.#connection
     return this.#connection.run(script, [prefix, `${prefix}id`, ...keys], args)
   }
+}
+
+function purchaseOf(members: readonly (Buffer | null | undefined)[]): StoredPurchase {
+  const [transactionId, fingerprint, binding, payload] = members.map(String) as [string, string, string, string]
+  return { transactionId, fingerprint, binding, payload }
 }
 
 /** Returns the id of the claims, and creates one if there is none. */

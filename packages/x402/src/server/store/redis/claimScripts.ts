@@ -75,6 +75,14 @@ for _, old in ipairs(redis.call('ZRANGEBYSCORE', forget, '-inf', '(' .. round, '
   redis.call('DEL', claimOf(old))
   redis.call('ZREM', forget, old)
 end
+local named = prefix .. 'b:' .. ARGV[11]
+if ARGV[11] ~= '' then
+  -- The purchase outlives the claim of its payment, and is then without effect.
+  local first = redis.call('HMGET', named, 'id', 'fingerprint', 'binding', 'payload')
+  if first[1] and first[1] ~= id and first[1] ~= ARGV[14] and redis.call('EXISTS', claimOf(first[1])) == 1 then
+    return { 'purchased', first[1], first[2], first[3], first[4] }
+  end
+end
 local claim = claimOf(id)
 local known = redis.call('HMGET', claim, 'owner', 'binding', 'state', 'until', 'done', 'result', 'fence', 'fenced')
 -- Whether the handler began is not known of a replica of an older version, which leaves no fenced owner.
@@ -90,7 +98,7 @@ elseif known[1] == owner and known[3] == 'serving' then
 else
   local isReady = proof == 'secret' and redis.call('EXISTS', answerOf(id)) == 1
   if known[2] ~= binding or proof == 'hash' then result = 'taken'
-  elseif known[3] == 'serving' and tonumber(known[4]) >= now then result = isDone and isReady and 'held' or 'busy'
+  elseif known[3] == 'serving' and tonumber(known[4]) >= now then result = ARGV[15] ~= '1' and isDone and isReady and 'held' or 'busy'
   elseif known[3] == 'served' then result = isReady and 'held' or 'taken'
   else result = isDone and 'held' or 'again' end
 end
@@ -103,6 +111,14 @@ end
 redis.call('HSET', claim, 'owner', owner, 'binding', binding, 'state', 'serving', 'until', now + lease, 'result', result, 'network', network)
 if known[1] and known[1] ~= owner then redis.call('HSET', claim, 'before', known[1]) end
 redis.call('PEXPIRE', claim, ttl)
+-- A payment belongs to the first purchase that it was claimed for.
+if ARGV[11] ~= '' then
+  redis.call('HSETNX', claim, 'purchase', ARGV[11])
+  if redis.call('HGET', claim, 'purchase') == ARGV[11] then
+    redis.call('HSET', named, 'id', id, 'fingerprint', ARGV[12], 'binding', binding, 'payload', ARGV[13])
+    redis.call('PEXPIRE', named, ttl)
+  end
+end
 keep(id, kept, ttl)
 redis.call('ZADD', forget, forgetRound, id)
 if redis.call('PTTL', forget) < ttl + ${outliveMs} then redis.call('PEXPIRE', forget, ttl + ${outliveMs}) end

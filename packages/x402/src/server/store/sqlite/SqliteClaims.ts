@@ -15,6 +15,7 @@ import {
   type StoredClaim,
 } from '../Claims.js'
 import { SqlitePasses } from './SqlitePasses.js'
+import { SqlitePurchases } from './SqlitePurchases.js'
 import { SqliteSales, salesSchema } from './SqliteSales.js'
 
 /** Version 1, from before answers were held. */
@@ -82,6 +83,7 @@ export class SqliteClaims implements ClaimStore {
   readonly id: string
   readonly passes: SqlitePasses
   readonly sales: SqliteSales
+  readonly hasPurchases = true
   readonly renewals: ClaimRenewals = {
     renew: (claims, leaseMs, nowMs) => this.#renew(claims, nowMs + leaseMs),
     begin: (claim) => this.#begin(claim),
@@ -89,6 +91,7 @@ export class SqliteClaims implements ClaimStore {
   readonly #path: string
   readonly #database: Sqlite.Database
   readonly #statements
+  readonly #purchases: SqlitePurchases
   readonly #maxHeldBytes: number
   #count = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -108,6 +111,7 @@ export class SqliteClaims implements ClaimStore {
     this.id = (this.#database.prepare('SELECT id FROM store').get() as { id: string }).id
     this.#statements = prepareAll(this.#database)
     this.passes = new SqlitePasses(path, this.#database)
+    this.#purchases = naming(path, () => new SqlitePurchases(this.#database))
     const inTransaction = <T>(work: () => T): T => this.#inTransaction(work)
     this.sales = new SqliteSales({ database: this.#database, inTransaction, maxSales, path })
   }
@@ -121,6 +125,9 @@ export class SqliteClaims implements ClaimStore {
       const { owner, binding, nowMs, leaseMs, network, round, forgetRound } = lease
       this.#statements.expire.run(nowMs)
       if (this.#count++ % cleanEvery === 0) this.#statements.forget.run(network, round)
+      const { purchase } = lease
+      const other = purchase && this.#purchases.other(transactionId, purchase)
+      if (other !== undefined) return { type: 'purchased', purchase: other }
       const known = this.#read(transactionId)
       const type = decideClaim(known, lease)
       if (type === 'busy' || type === 'taken') return { type }
@@ -129,6 +136,7 @@ export class SqliteClaims implements ClaimStore {
       const isDone = type === 'held' ? 1 : 0
       this.#statements.claim.run(transactionId, owner, nowMs + leaseMs, network, forgetRound, binding, fence, isDone)
       this.#statements.keep.run(null, transactionId)
+      if (purchase !== undefined) this.#purchases.add(transactionId, binding, purchase)
       if (lease.sale !== undefined) this.sales.recordOne(lease.sale)
       return type === 'held' ? { type, answer: this.#answer(transactionId), fence } : { type, fence }
     })
