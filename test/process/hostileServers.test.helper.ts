@@ -1,4 +1,7 @@
 /** The commands that serve, sell and forward, with everything strange that they can show. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { hostile } from './hostile.test.helper.js'
 import type { Table } from './hostileDirectories.test.helper.js'
 
@@ -24,6 +27,20 @@ export function serverCommands({ file, chain, receiver, node, refusing, seller }
       ].map((args) => ({
         args: ['devnet', 'accounts', ...args],
       })),
+    find: async () => {
+      const catalogue = await hostileCatalogue(receiver())
+      return [
+        ['--facilitator', catalogue],
+        ['--facilitator', catalogue, '--json'],
+        [hostile, '--facilitator', catalogue],
+        ['--facilitator', refusing()],
+        ['--facilitator', seller()],
+        ['--facilitator', hostile],
+        ['--facilitator', catalogue, '--network', hostile],
+        ['--facilitator', catalogue, '--pay-to', hostile],
+        ['--facilitator', catalogue, '--limit', hostile],
+      ].map((args) => ({ args: ['find', ...args] }))
+    },
     gateway: async () => {
       const given = ['--upstream', refusing(), '--facilitator', refusing(), ...chain()]
       const settings = file('gateway.json', JSON.stringify({ [hostile]: 1 }))
@@ -54,4 +71,17 @@ export function serverCommands({ file, chain, receiver, node, refusing, seller }
       { args: ['trigger', 'settled', '-d', `/nonexistent/${hostile}`] },
     ],
   }
+}
+
+/** Starts a facilitator whose catalogue has hostile text everywhere, until the process ends. */
+async function hostileCatalogue(payTo: string): Promise<string> {
+  const offer = { scheme: 'exact', network: hostile, amount: '5', asset: hostile, payTo, maxTimeoutSeconds: 60 }
+  const resource = `https://shop.example/${hostile}`
+  const item = { resource, resourceUrl: resource, type: 'http', accepts: [offer], description: hostile }
+  const more = { serviceName: hostile, tags: [hostile], metadata: { description: hostile }, method: hostile }
+  const items = [{ ...item, ...more }]
+  const server = createServer((_, response) => response.end(JSON.stringify({ items, resources: items })))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  server.unref()
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }

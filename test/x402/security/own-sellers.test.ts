@@ -19,8 +19,9 @@ import { attack } from './support/sellerAttack.test.helper.js'
 
 const timeout = 240_000
 
-/** Blocks with a gate that serve nothing, identified by words in them. */
+/** Blocks with a gate that serve nothing, or charge for usage (test/x402/upto), identified by words in them. */
 const withoutGoods = [
+  ['docs/selling.md', "charge?.('$0.0132')"],
   ['README.md', 'app.use(paymentGate(gate))\n\n// Buying'],
   ['docs/published-packages.md', 'paymentMiddleware('],
   ['packages/x402/src/server/adapters/express.ts', 'app.use(paymentGate(gate))'],
