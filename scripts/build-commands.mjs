@@ -34,11 +34,13 @@ const entries = {
 const assets = ['kmd/dist/derivation/romix.wasm']
 
 /**
- * Large modules that only `sales`, `dev`, `pay`, `mcp` and `facilitator` need: the stores and the buyer. The buyer
+ * Large modules that only commands for payments need: the stores, the buyer and the messages. The buyer
  * loads the schemas of `@x402/core`, which take longer to load than all of our code.
  */
 const seldomNeeded =
   /x402-wire\/dist\/|x402\/dist\/((server|facilitator)\/store\/|db\/|client\/|(sqlite|postgres|redis)\.js$)/
+
+const isOftenNeeded = (id) => !seldomNeeded.test(id)
 
 /** Limits retries, because compilers and other builds may run at the same time. */
 const maxBuilds = 3
@@ -130,8 +132,8 @@ function inAscii(code) {
 function split(base) {
   return [
     { name: 'base', test: (id) => base.has(id), priority: 3 },
-    { name: 'shared', minShareCount: 8, priority: 2 },
-    { name: 'common', test: (id) => !seldomNeeded.test(id), minShareCount: 3, priority: 1 },
+    { name: 'shared', test: isOftenNeeded, minShareCount: 8, priority: 2 },
+    { name: 'common', test: isOftenNeeded, minShareCount: 3, priority: 1 },
   ]
 }
 
