@@ -27,7 +27,7 @@ export type Seller = { readonly listener: RequestListener; readonly close: () =>
 export async function createSeller({ chain, payTo, exports, hooks, ...options }: SellerOptions): Promise<Seller> {
   const accepts = { network: chain.caip2, price, payTo }
   // Offers show the example to everyone, so it must not be what is sold.
-  const example = { report: { weather: 'cloudy', temperature: 60 } }
+  const example = { report: { weather: 'cloudy' } }
   const route = { accepts, description: 'The weather, now', mimeType: 'application/json', output: { example } }
   const routes = { 'GET /weather': route }
   const claims = options.claims ?? new MemoryClaims()
