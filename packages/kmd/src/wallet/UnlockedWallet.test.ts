@@ -249,6 +249,15 @@ test('a changed or uncertain revision wipes all keys', () => {
   }
 })
 
+test('a key stored at a new revision wipes the keys of the old one', () => {
+  const keys = new RecentKeys()
+  keys.set(pairs[0]!.secretKey, 1)
+  keys.set(pairs[1]!.secretKey, 2)
+  assert.equal(holds(keys, pairs[1]!, 2), true)
+  assert.equal(holds(keys, pairs[0]!, 2), false)
+  keys.free()
+})
+
 test('no key is stored while the revision is uncertain', () => {
   const keys = new RecentKeys()
   keys.set(pairs[0]!.secretKey, undefined)

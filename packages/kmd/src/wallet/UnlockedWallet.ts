@@ -68,9 +68,10 @@ export class UnlockedWallet {
    * @throws {@link KmdError} `wrong_password`.
    */
   requireSamePassword(): void {
+    const known = this.#revision()
+    if (known !== undefined && known === this.#unchangedRevision) return
     const file = this.#file()
     const revision = file.revision()
-    if (revision !== undefined && revision === this.#unchangedRevision) return
     if (Buffer.compare(file.encrypted().masterKey, this.#wrapped) !== 0) throw new KmdError('wrong_password')
     this.#unchangedRevision = revision
   }
@@ -167,6 +168,12 @@ export class UnlockedWallet {
     return this.#files.getWallet(this.path, this.id)
   }
 
+  /** The revision of the file, for content that was read at an earlier revision. */
+  #revision(): number | undefined {
+    this.#requireUnlocked()
+    return this.#files.revision(this.path, this.id)
+  }
+
   #listed(listOf: (file: WalletFile) => AddressList): readonly string[] | Promise<readonly string[]> {
     return listOf(this.#file()).read() ?? this.#readRest(listOf)
   }
@@ -192,10 +199,10 @@ export class UnlockedWallet {
 
   #withSecretKey<T>(address: Uint8Array, use: (secretKey: Uint8Array) => T): T {
     if (address.length !== Ed25519.publicKeyLength) throw new KmdError('key_not_found')
+    const recent = this.#recentKeys.get(address, this.#revision())
+    if (recent !== undefined) return use(recent)
     const file = this.#file()
     const revision = file.revision()
-    const recent = this.#recentKeys.get(address, revision)
-    if (recent !== undefined) return use(recent)
     const stored = file.secretKey(address)
     if (stored === undefined) throw new KmdError('key_not_found')
     return Blob.open('secret_key', stored, this.#masterKey, (encoded) => {
@@ -267,6 +274,7 @@ export class RecentKeys {
 
   set(secretKey: Uint8Array, revision: number | undefined): void {
     if (revision === undefined) return
+    if (revision !== this.#revision) this.free()
     this.#revision = revision
     const name = nameOf(secretKey.subarray(Ed25519.seedLength))
     const slot = this.#keys.get(name) ?? this.#takeSlot()
@@ -353,6 +361,14 @@ export class WalletFiles {
       throw new KmdError('database', { cause: new Error("the wallet's file was replaced by another wallet's") })
     }
     return file
+  }
+
+  /** The revision of the file that `getWallet` would return. Looks for journals only if the file changed. */
+  revision(path: string, id: Uint8Array): number | undefined {
+    const known = this.#open.get(path)
+    if (known?.isUnchanged(id) !== true || known.damage !== undefined) return this.getWallet(path, id).revision()
+    if (this.#open.size > 1) this.#open.touch(path)
+    return known.revision()
   }
 
   close(path: string): void {

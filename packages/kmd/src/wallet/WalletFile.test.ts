@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, existsSync, renameSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, renameSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
@@ -144,6 +144,37 @@ test('a change leaves an empty journal, other programs change the file meanwhile
   assert.equal(statSync(journal).size, 0)
   file.close()
   assert.equal(existsSync(journal), false)
+})
+
+test('a file is unchanged for the id it was asked for, until anything about it differs', async (t) => {
+  const path = join(temporaryDirectory(t), 'one.db')
+  createFile(path)
+  const file = new WalletFile(path)
+  t.after(() => file.close())
+  const { id } = file.metadata()
+  assert.equal(file.isUnchanged(id), false, 'its id was not compared yet')
+  assert.equal(file.holds(id), true)
+  assert.equal(file.isUnchanged(id), true)
+  assert.equal(file.isUnchanged(Buffer.from('another')), false)
+  file.insertKey(address(1), Uint8Array.of(1))
+  assert.equal(file.isUnchanged(id), true, "the object's own changes are known")
+  const changes: Record<string, () => void> = {
+    content: () => void sql(path, 'DELETE FROM keys'),
+    permissions: () => chmodSync(path, 0o640),
+    name: () => renameSync(path, `${path}.moved`),
+  }
+  for (const [name, change] of Object.entries(changes)) {
+    age(path)
+    await setImmediate()
+    assert.equal(file.isCurrent(), true)
+    await setImmediate()
+    change()
+    await setImmediate()
+    assert.equal(file.isUnchanged(id), false, name)
+    if (name !== 'name') assert.equal(file.isCurrent(), true)
+    await setImmediate()
+    assert.equal(file.isUnchanged(id), name !== 'name', `${name}, after the check`)
+  }
 })
 
 test('preimages are stored like keys', (t) => {

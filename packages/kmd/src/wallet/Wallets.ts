@@ -69,7 +69,7 @@ export class Wallets {
 
   /** Like `WalletFile.revision`: while it stays the same, so does the result of `hasKey`. @throws as `hasKey` */
   revision(entry: Entry): number | undefined {
-    return this.#files.getWallet(entry.path, entry.id).revision()
+    return this.#files.revision(entry.path, entry.id)
   }
 
   /**
