@@ -99,7 +99,8 @@ test('an installation that failed or was killed is repeated, and leaves no lock'
   clone.write('bin/npm', '#!/bin/sh\nmkdir -p node_modules\nexit 7\n')
   assert.deepEqual(await clone.setUp(), [7])
   assert.equal(clone.has('.latchkey-install.lock'), false)
-  clone.write('bin/npm', '#!/bin/sh\nkill -9 $PPID\n')
+  // Exits within the line, because the shell would continue with the next content of the file.
+  clone.write('bin/npm', '#!/bin/sh\nkill -9 $PPID; exit\n')
   await clone.setUp()
   assert.equal(clone.has('.latchkey-install.lock'), true, 'of the killed process')
   clone.write('bin/npm', standIn)

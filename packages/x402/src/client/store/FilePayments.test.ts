@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -161,6 +170,14 @@ test('a payment log in a file', async (t) => {
     chmodSync(path, 0o644)
     new FilePayments(path).add(payment('A'))
     assert.equal(statSync(path).mode & 0o777, 0o600)
+  })
+
+  await t.test('a directory or device in its place keeps its mode', (t) => {
+    const path = newFile(t)
+    mkdirSync(path)
+    chmodSync(path, 0o755)
+    assert.throws(() => new FilePayments(path).add(payment('A')))
+    assert.equal(statSync(path).mode & 0o777, 0o755)
   })
 
   await t.test('continues after an unfinished line of another process', (t) => {

@@ -3,9 +3,9 @@
  * not at all: a partial line left by a crash or a full disk is removed before the next one is written.
  */
 import {
-  chmodSync,
   closeSync,
   constants,
+  fchmodSync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
@@ -135,13 +135,20 @@ export class LineFile {
     }
   }
 
-  /** A file of an earlier version, or a copied one, can be readable for others. */
+  /**
+   * A file of an earlier version, or a copied one, can be readable for others. Directories and devices keep their mode:
+   * root owns /dev/null.
+   */
   #makePrivate(): void {
     const descriptor = this.#open(constants.O_RDONLY)
     if (descriptor === undefined) return
-    const { mode, uid } = fstatSync(descriptor)
-    closeSync(descriptor)
-    if ((mode & 0o077) !== 0 && uid === process.getuid?.()) chmodSync(this.#path, ownerOnly)
+    try {
+      const status = fstatSync(descriptor)
+      const isOwn = status.isFile() && status.uid === process.getuid?.()
+      if (isOwn && (status.mode & 0o077) !== 0) fchmodSync(descriptor, ownerOnly)
+    } finally {
+      closeSync(descriptor)
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 /** Opens the databases of the stores. */
-import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync, statSync } from 'node:fs'
 import * as Sqlite from '@latchkey/system/sqlite'
-import { naming } from '../StoreError.js'
+import { naming, StoreError } from '../StoreError.js'
 
 export { type Database, open as openAny, SqliteError } from '@latchkey/system/sqlite'
 
@@ -30,6 +30,10 @@ export function openPrivate(path: string): Sqlite.Database {
   // Throws if SQLite is missing, before a file is created.
   Sqlite.open(':memory:').close()
   naming(path, () => {
+    // A device would lose every record, and root would change the mode of /dev/null.
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) {
+      throw new StoreError('store_failed', `the store ${path}: it is not a file`, { hint: 'Use a different path.' })
+    }
     closeSync(openSync(path, 'a', 0o600))
     // Files that a process left. SQLite creates them with the mode of the database file.
     for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, 0o600)

@@ -185,7 +185,10 @@ test('names a file that cannot be opened', (t) => {
   // A directory, because root may open every file.
   const path = join(directoryFor(t), 'settlements.db')
   mkdirSync(path)
-  assert.throws(() => new SqliteSettlements(path), { code: 'store_failed', message: new RegExp(path) })
+  assert.throws(() => new SqliteSettlements(path), {
+    code: 'store_failed',
+    message: `the store ${path}: it is not a file`,
+  })
 })
 
 test('ping reports whether the file could be written now', async (t) => {
