@@ -186,6 +186,45 @@ test('a failed call changes nothing, and its error names the place', async (t) =
   assert.equal((await algod.status().do()).lastRound, round)
 })
 
+test('scratch space of another transaction: only of one that ran a program, and only 256 slots', async (t) => {
+  const environment = await setUp(t)
+  const { algod, sender, signer } = environment
+  const appIndex = await deploy(environment)
+  const suggestedParams = await algod.getTransactionParams().do()
+  const optIn = algosdk.makeApplicationOptInTxnFromObject({ sender, suggestedParams, appIndex })
+  const remove = algosdk.makeApplicationDeleteTxnFromObject({
+    ...{ sender, suggestedParams, appIndex },
+    appArgs: [new TextEncoder().encode('count')],
+  })
+  const clear = algosdk.makeApplicationClearStateTxnFromObject({ sender, suggestedParams, appIndex })
+  const failureOf = async (previous: algosdk.Transaction, source: string): Promise<string> => {
+    const reader = algosdk.makeApplicationCreateTxnFromObject({
+      ...{ sender, suggestedParams, onComplete: algosdk.OnApplicationComplete.NoOpOC },
+      approvalProgram: await compile(algod, `#pragma version 10\n${source}`),
+      clearProgram: await compile(algod, '#pragma version 10\nint 1'),
+      ...{ numGlobalInts: 0, numGlobalByteSlices: 0, numLocalInts: 0, numLocalByteSlices: 0 },
+    })
+    const group = new algosdk.AtomicTransactionComposer()
+    for (const txn of [previous, reader]) group.addTransaction({ txn, signer })
+    return group.execute(algod, 1).then(
+      () => 'accepted',
+      (error: Error) => error.message,
+    )
+  }
+  const bare = (txn: algosdk.Transaction) => Object.assign(txn, { group: undefined })
+  assert.match(
+    await failureOf(bare(optIn), 'int 0; int 256; gloadss; return'),
+    /error: gloadss scratch index >= 256 \(256\)/,
+  )
+  const group = new algosdk.AtomicTransactionComposer()
+  for (const txn of [bare(optIn), remove]) group.addTransaction({ txn, signer })
+  await group.execute(algod, 1)
+  assert.match(
+    await failureOf(clear, 'gload 0 0; int 1; return'),
+    /error: gload lookup of txn 0 that did not run a program/,
+  )
+})
+
 test('a contract account pays by its logic signature, and a delegated one too', async (t) => {
   const { algod, devnet, sender, sk } = await setUp(t)
   const program = await compile(algod, '#pragma version 10\ntxn Amount\nint 1000\n<=')

@@ -47,9 +47,8 @@ function scratchOf(machine: Machine, index: bigint, slot: bigint, name: string):
   if (index >= BigInt(length)) {
     throw new EvaluationError(`${name} lookup TxnGroup[${index}] but it only has ${length}`)
   }
-  if (slot >= BigInt(machine.scratch.length)) {
-    throw new EvaluationError(`invalid Scratch index ${slot}`)
-  }
+  // Only gloadss takes the slot from the stack; an immediate is one byte.
+  if (slot >= BigInt(machine.scratch.length)) throw new EvaluationError(`${name} scratch index >= 256 (${slot})`)
   const place = Number(index)
   if (group.transactions[place]!.type !== 'appl') {
     throw new EvaluationError(`can't use ${name} on non-app call txn with index ${index}`)
@@ -58,7 +57,9 @@ function scratchOf(machine: Machine, index: bigint, slot: bigint, name: string):
   if (place > own) {
     throw new EvaluationError(`${name} can't get future scratch space from txn with index ${index}`)
   }
-  return group.scratches[place]?.[Number(slot)] ?? 0n
+  const scratch = group.scratches[place]
+  if (scratch === undefined) throw new EvaluationError(`${name} lookup of txn ${index} that did not run a program`)
+  return scratch[Number(slot)] ?? 0n
 }
 
 function createdId(machine: Machine, index: bigint, name: string): bigint {
