@@ -5,10 +5,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { root } from '../packages.mjs'
 import { signalGroup } from '../run.mjs'
 
 const reporter = new URL('reporter.mjs', import.meta.url).href
+const preloaded = fileURLToPath(new URL('trackTests.cjs', import.meta.url))
 const maxOutput = 64 * 1024
 /** The longest file takes minutes on a loaded machine; a process that hangs must not block the run forever. */
 const moduleLimitMs = 30 * 60_000
@@ -60,7 +62,7 @@ const coresOf = ({ expectedWallMs = 1, expectedCpuMs = 1 }) => expectedCpuMs / e
 
 async function runModule(module, { directory, environment, running }) {
   const reportFile = join(directory, `${module.name.replaceAll(/[^\w.-]/g, '_')}.jsonl`)
-  const args = [`--test-reporter=${reporter}`, `--test-reporter-destination=${reportFile}`]
+  const args = ['--require', preloaded, `--test-reporter=${reporter}`, `--test-reporter-destination=${reportFile}`]
   // Runs in a separate session, so no command under test can prompt on the terminal of the person running the tests.
   const child = spawn(process.execPath, [...args, module.path], {
     cwd: root,

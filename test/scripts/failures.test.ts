@@ -49,6 +49,73 @@ test('the report of a failed file names the line of its source', { timeout }, as
   assert.doesNotMatch(report, /made\.test\.mjs:3/)
 })
 
+test('tests and hooks belong to the suite that defines them, and late errors to the test that causes them', {
+  timeout,
+}, async (t) => {
+  const path = join(directoryFor(t), 'made.test.mjs')
+  const code = `
+    import assert from 'node:assert/strict'
+    import { once } from 'node:events'
+    import { createServer } from 'node:http'
+    import { before, suite, test } from 'node:test'
+    import { setTimeout as sleep } from 'node:timers/promises'
+    const order = []
+    await suite('first', async () => {
+      await sleep(5)
+      before(() => order.push('before first'))
+      await import('node:zlib')
+      test('in first', () => order.push('in first'))
+    })
+    await suite('second', () => {
+      before(() => order.push('before second'))
+      suite('inner', { concurrency: true }, () => {
+        test('throws in a timer', () => new Promise(() => setTimeout(() => { throw new Error('timer') }, 20)))
+        test('waits', () => sleep(60))
+        test('rejects', async () => {
+          const server = createServer((_, response) => {
+            Promise.reject(new Error('request'))
+            response.end()
+          }).listen(0, '127.0.0.1')
+          await once(server, 'listening')
+          await fetch('http://127.0.0.1:' + server.address().port)
+          server.close()
+          await sleep(60)
+        })
+      })
+      test('in second', async (t) => {
+        await sleep(5)
+        await t.test('part', () => order.push('part'))
+      })
+    })
+    test('order', () => assert.deepEqual(order, ['before first', 'in first', 'before second', 'part']))
+  `
+  writeFileSync(path, code)
+  const [result] = await runOne(path)
+  assert.equal(result.problem, undefined)
+  const records = result.records.filter(({ type }: Record) => type === 'test' || type === 'suite')
+  assert.deepEqual(
+    records.map(({ name, nesting, isPassed, error }: Record) => [
+      nesting,
+      name,
+      isPassed || /\w+: \w+/.exec(error)?.[0],
+    ]),
+    [
+      [1, 'in first', true],
+      [0, 'first', true],
+      [2, 'throws in a timer', 'Error: timer'],
+      [2, 'waits', true],
+      [2, 'rejects', 'Error: request'],
+      [1, 'inner', undefined],
+      [2, 'part', true],
+      [1, 'in second', true],
+      [0, 'second', undefined],
+      [0, 'order', true],
+    ],
+  )
+})
+
+type Record = { type: string; name: string; nesting: number; isPassed: boolean; error: string }
+
 test('only tests that download run with the extra certificates of the machine', { timeout }, async (t) => {
   const directory = directoryFor(t)
   const path = join(directory, 'made.test.mjs')
