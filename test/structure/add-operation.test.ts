@@ -45,12 +45,12 @@ function copyPackages(directory: string): void {
   cpSync(join(root, 'tsconfig.base.json'), join(directory, 'tsconfig.base.json'))
 }
 
-/** Compiles the copies alone: the linked packages are compiled already. */
-function compile(directory: string): string {
+/** Compiles these copies alone: the other packages are compiled already. */
+function compile(directory: string, names: readonly string[]): string {
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
   const run = (name: string): string =>
     spawnSync(process.execPath, [tsc, '-p', `packages/${name}`], { cwd: directory, encoding: 'utf8' }).stdout
-  return copied.map(run).join('')
+  return names.map(run).join('')
 }
 
 /** Adds an entry at the end of the list in a file. */
@@ -69,9 +69,10 @@ test('a new operation takes one edit in the description and one in the implement
   const [description, implementation, ...others] = edits()
   assert.deepEqual(others, [])
   apply(directory, description!)
-  assert.match(compile(directory), /Operations\.ts.*'GetClock' is missing/, 'without an implementation')
+  assert.match(compile(directory, copied), /Operations\.ts.*'GetClock' is missing/, 'without an implementation')
   apply(directory, implementation!)
-  assert.equal(compile(directory), '')
+  assert.ok(implementation!.file.startsWith('packages/kmd/'))
+  assert.equal(compile(directory, ['kmd']), '')
   const { operations } = (await import(pathToFileURL(join(directory, 'packages/kmd/dist/api/Operations.js')).href)) as {
     operations: readonly { id: string; path: string; run: () => { at_ms: number } }[]
   }

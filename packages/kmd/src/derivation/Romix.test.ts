@@ -75,7 +75,7 @@ function plainRomix(input: Uint8Array, n: number): Buffer {
   const x = new Uint32Array(Uint8Array.from(input).buffer)
   const v: Uint32Array[] = []
   for (let i = 0; i < n; i++) {
-    v.push(Uint32Array.from(x))
+    v.push(x.slice())
     plainBlockMix(x)
   }
   for (let i = 0; i < n; i++) {
@@ -108,7 +108,8 @@ const quarterRounds = [
 ] as const
 
 function plainSalsa(block: Uint32Array): void {
-  const x = Int32Array.from(block)
+  // Not `from`, which takes most of the time: it iterates.
+  const x = new Int32Array(block)
   const step = (to: number, i: number, j: number, bits: number) => {
     const sum = (x[i]! + x[j]!) | 0
     x[to]! ^= (sum << bits) | (sum >>> (32 - bits))

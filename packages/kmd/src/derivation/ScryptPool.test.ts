@@ -16,6 +16,8 @@ import type { Assignment } from './worker.js'
 const ofDefaultWallet = { n: 65536, r: 1, p: 32 }
 /** Some milliseconds of work on workers. */
 const quick = { n: 4096, r: 1, p: 8 }
+/** Some more, but still a small part of the work for a default wallet. */
+const longer = { n: 16384, r: 1, p: 16 }
 
 const ownNiceness = getPriority()
 
@@ -167,7 +169,7 @@ suite('refusals', () => {
     const pool = poolOf({ workers: 1, queueLimit: 2 })
     let done = 0
     const accepted = [1, 2].map(async () => {
-      await pool.derive(derivation(ofDefaultWallet))
+      await pool.derive(derivation(longer))
       done += 1
     })
     await assert.rejects(pool.derive(derivation()), (error) => {
@@ -395,7 +397,7 @@ suite('workers', () => {
       await pool.derive(derivation())
       await sleep(250)
     }
-    await pool.derive(derivation(ofDefaultWallet))
+    await pool.derive(derivation(longer))
     assert.equal(workersUsed().size, 1)
   })
 
