@@ -13,7 +13,7 @@ import { testFiles } from './testing/files.mjs'
 import { countsLine, failureLines, filesOf, nameOf, skipLines } from './testing/Outcome.mjs'
 import { runModules } from './testing/runModules.mjs'
 import { withSources } from './testing/sources.mjs'
-import { modulesOf, needsBrowser, single, tiers, usualConcurrency, usualLoad } from './testing/tiers.mjs'
+import { modulesOf, needsBrowser, single, tiers, usualAmount } from './testing/tiers.mjs'
 import { saveTimes } from './testing/times.mjs'
 
 setUp()
@@ -124,7 +124,7 @@ async function runAgain(files, options) {
 
 /** Returns how many processes run at once: a given number, or as many as keep the cores busy. */
 function amountAtOnce(given) {
-  return given === undefined ? { concurrency: usualConcurrency, load: usualLoad } : { concurrency: Number(given) }
+  return given === undefined ? usualAmount : { concurrency: Number(given) }
 }
 
 /** Returns the variables of an environment that are also set in the environment of this process. */

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -16,13 +16,18 @@ const maxOutput = 64 * 1024
 const moduleLimitMs = 30 * 60_000
 
 /**
- * @param modules `{ name, path, files, expectedWallMs, expectedCpuMs }`: the module at `path` runs these test files
+ * @param modules `{ name, path, files }`: the module at `path` runs these test files
  * @param concurrency the most processes at once
- * @param load the cores that the running modules are expected to use before no other one is started
+ * @param least how many processes run at once even if all cores are busy
+ * @param load the cores that may be busy when a further process is started
+ * @param busyCores returns how many cores were busy since the last call
  * @param onEnd called with each result when its process has exited
  * @returns the results, in the order in which the processes exited
  */
-export async function runModules(modules, { concurrency, load = Number.POSITIVE_INFINITY, environment, onEnd }) {
+export async function runModules(
+  modules,
+  { concurrency, least = concurrency, load = 1, busyCores = coreMeter(), environment, onEnd },
+) {
   const running = new Set()
   const stop = (signal) => {
     for (const child of running) signalGroup(child.pid, 'SIGKILL')
@@ -34,7 +39,6 @@ export async function runModules(modules, { concurrency, load = Number.POSITIVE_
   const queue = [...modules]
   const started = new Map()
   const results = []
-  const usedCores = () => [...started.keys()].reduce((total, module) => total + coresOf(module), 0)
   const work = async (module) => {
     const result = await runModule(module, { directory, environment, running })
     results.push(result)
@@ -43,12 +47,16 @@ export async function runModules(modules, { concurrency, load = Number.POSITIVE_
   }
   try {
     for (;;) {
-      while (queue.length > 0 && started.size < concurrency && usedCores() < load) {
+      const start = () => {
         const module = queue.shift()
         started.set(module, work(module))
       }
+      while (queue.length > 0 && started.size < Math.min(least, concurrency)) start()
+      // One at a time, because its load is not known before it runs.
+      if (queue.length > 0 && started.size < concurrency && busyCores() < load) start()
       if (started.size === 0) break
-      await Promise.race(started.values())
+      const isFull = queue.length === 0 || started.size >= concurrency
+      await Promise.race([...started.values(), ...(isFull ? [] : [setTimeoutPromise(measureMs)])])
     }
   } finally {
     rmSync(directory, { recursive: true, force: true })
@@ -57,8 +65,26 @@ export async function runModules(modules, { concurrency, load = Number.POSITIVE_
   return results
 }
 
-/** Returns how many cores a module is expected to keep busy. */
-const coresOf = ({ expectedWallMs = 1, expectedCpuMs = 1 }) => expectedCpuMs / expectedWallMs
+/** Long enough for a process to show its load. */
+const measureMs = 1_500
+
+/** Returns a function that returns how many cores of the machine were busy on average since its last call. */
+function coreMeter() {
+  const read = () => {
+    const times = cpus().map((core) => core.times)
+    const total = times.reduce((sum, one) => sum + one.user + one.nice + one.sys + one.idle + one.irq, 0)
+    return { idle: times.reduce((sum, one) => sum + one.idle, 0), total, count: times.length }
+  }
+  let last = read()
+  return () => {
+    const now = read()
+    const [idle, total] = [now.idle - last.idle, now.total - last.total]
+    // The counters advance in steps: a short time tells nothing.
+    if (total < now.count * 200) return now.count
+    last = now
+    return now.count * (1 - idle / total)
+  }
+}
 
 async function runModule(module, { directory, environment, running }) {
   const reportFile = join(directory, `${module.name.replaceAll(/[^\w.-]/g, '_')}.jsonl`)

@@ -41,18 +41,19 @@ export const tiers = {
   },
   system: {
     has: (path) => isSystemOnly(path) || repeated.test(posix(path)),
-    environment: { LATCHKEY_FUZZ: '8000' },
+    environment: { LATCHKEY_FUZZ: '3000' },
   },
 }
 
 /**
- * The most processes that run at once. Most tests spend more than half of their time waiting for a process, a timer or
- * a disk; `runModules` starts fewer of those that do not.
+ * How many processes run at once. Most tests spend more than half of their time waiting for a process, a timer or a
+ * disk, so further ones start while cores are idle.
  */
-export const usualConcurrency = availableParallelism() + 4
-
-/** The part of the cores that the expected CPU times of the running processes may fill before another one starts. */
-export const usualLoad = availableParallelism() * 0.9
+export const usualAmount = {
+  least: availableParallelism(),
+  concurrency: availableParallelism() + 4,
+  load: availableParallelism() * 0.85,
+}
 
 /** Returns a module that runs one file. */
 export const single = (file) => ({ name: posix(file), path: join(root, file), files: [file] })
@@ -67,8 +68,12 @@ const groups = [
   { name: 'browser', has: (path) => /^test\/dist\/browser\//.test(path), batchMs: 150_000 },
   { name: 'servers', has: (path) => /^test\/dist\/(redis|operating|prometheus)\//.test(path) },
   { name: 'postgres', has: (path) => /^test\/dist\/postgres\//.test(path) },
-  // Packing takes longer than starting a process.
-  { name: 'publish', has: (path) => /^test\/dist\/publish\//.test(path), batchMs: Number.POSITIVE_INFINITY },
+  // Packing takes longer than starting a process. The machines run a stack on the ports that the pages name.
+  {
+    name: 'publish',
+    has: (path) => /^test\/dist\/(publish\/|scripts\/machines)/.test(path),
+    batchMs: Number.POSITIVE_INFINITY,
+  },
   { name: 'repository', has: (path) => /^test\/dist\/(structure|docs|scripts)\//.test(path) },
 ]
 
@@ -106,7 +111,6 @@ export function modulesOf(files, tierName) {
     .map((module) => ({
       ...module,
       expectedWallMs: sum(module.files, wallOf),
-      expectedCpuMs: sum(module.files, (file) => timesOf(file).cpuMs),
     }))
     .toSorted((a, b) => b.expectedWallMs - a.expectedWallMs)
 }

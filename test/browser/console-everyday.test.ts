@@ -29,7 +29,8 @@ async function judge(page: Page, name: string): Promise<void> {
       await page.setViewportSize({ width, height: 860 })
       const what = `${name}, ${colorScheme}, ${width} pixels`
       assert.deepEqual(await layoutIssues(page), [], what)
-      assert.deepEqual(await axeIssues(page), [], what)
+      // Contrast is measured above, so each width and each scheme once is enough for the rest.
+      if ((width === 1280) === (colorScheme === 'light')) assert.deepEqual(await axeIssues(page), [], what)
       await takeScreenshot(page, `everyday-${name}-${colorScheme}-${width}`)
     }
   }

@@ -33,7 +33,8 @@ async function checkView(page: Page, view: string): Promise<void> {
       await page.setViewportSize({ width, height: 860 })
       const where = `${view}, ${colorScheme}, ${width} pixels`
       assert.deepEqual(await layoutIssues(page), [], where)
-      assert.deepEqual(await axeIssues(page), [], where)
+      // Contrast is measured above, so each width and each scheme once is enough for the rest.
+      if ((width === 1280) === (colorScheme === 'light')) assert.deepEqual(await axeIssues(page), [], where)
       await takeScreenshot(page, `money-${view}-${colorScheme}-${width}`)
     }
   }

@@ -40,7 +40,13 @@ const clone: Place = {
     npm_config_loglevel: 'silent',
     npm_config_update_notifier: 'false',
   }),
-  rewrites: [],
+  rewrites: [
+    // The other steps were done before the tests began.
+    [/^npm start$/, () => 'npx latchkey dev'],
+    // Starting npx takes longer than most commands, and it would run the same file (`publish/journeys.test.ts` uses it).
+    // The variable is the one by which commands recognise it.
+    [/\bnpx latchkey\b/g, () => 'npm_lifecycle_event=npx latchkey'],
+  ],
   notRun: notRun.map(([pattern]) => pattern),
 }
 

@@ -97,8 +97,6 @@ type PortOf = (shown: number) => number
 
 /** Commands that take their port only from arguments or the environment. */
 export const commandRewrites: readonly (readonly [RegExp, (found: string, portOf: PortOf) => string])[] = [
-  // The other steps were done before the tests began.
-  [/^npm start$/, () => 'npx latchkey dev'],
   [/\blatchkey devnet\b(?! accounts)(?!.*(--port|-p ))/, (found, portOf) => `${found} --port ${portOf(4001)}`],
   [/\blatchkey facilitator\b(?!.*(--port|-p ))/, (found, portOf) => `${found} --port ${portOf(4022)}`],
   [/\blatchkey proxy\b(?!.*(--port|-p )).*/, (found, portOf) => `${found} --port ${portOf(8403)}`],

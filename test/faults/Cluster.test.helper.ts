@@ -5,7 +5,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Network as Networks } from '@latchkey/algorand'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { Signer } from '@latchkey/x402/client'
@@ -16,6 +15,7 @@ import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.j
 import { RedisServer } from '../support/redis.test.helper.js'
 import { type Host, hubAddress, Network } from './Network.test.helper.js'
 import type { NodeFault } from './node-process.test.helper.js'
+import { bundlePrograms, commandOf, type Program } from './programs.test.helper.js'
 import { Clock, Service } from './Service.test.helper.js'
 import { dollarAssetId, port, untilItWorks } from './settings.test.helper.js'
 
@@ -33,6 +33,8 @@ export type Ground = {
   readonly postgres: { readonly server: PostgresServer; readonly host: Host; readonly clock: Clock }
   /** By name. */
   readonly hosts: Map<string, Host>
+  /** The directory of the bundled programs. */
+  readonly programs: string
 }
 
 /** The store of the gates' claims. */
@@ -75,17 +77,18 @@ export async function openGround(scope: Scope, directory: string): Promise<Groun
   mkdirSync(directory, { recursive: true })
   const network = new Network()
   const hosts = new Map<string, Host>()
-  const [ledger, postgres] = await Promise.all([
+  const [ledger, postgres, programs] = await Promise.all([
     openLedger(scope, directory),
     openPostgres(scope, hostOf({ network, hosts }, 'database', 31), directory),
+    bundlePrograms(scope),
   ])
   const nodes = [1, 2].map((number) => {
     const host = hostOf({ network, hosts }, `node-${number}`, 40 + number)
     const env = { FAULTS_HOST: host.address, FAULTS_LEDGER: `http://${hubAddress}:${ledgerPort}` }
-    return openService(scope, host.name, { host, directory, command: commandOf('node'), env })
+    return openService(scope, host.name, { host, directory, command: commandOf(programs, 'node'), env })
   })
   await Promise.all(nodes.map((node) => node.start()))
-  return { scope, network, ledger, nodes, postgres, hosts }
+  return { scope, network, ledger, nodes, postgres, hosts, programs }
 }
 
 /** Opens a cluster without starting its processes. */
@@ -97,7 +100,7 @@ export async function openCluster(ground: Ground, options: ClusterOptions): Prom
   const [sponsor, payTos, payers] = [newKey(), keys(sellerCount), keys(options.buyers[0] * options.buyers[1])]
   await fund(ground.ledger, sponsor, payTos, payers)
   const nodes = ground.nodes.map(urlOf)
-  const service = (name: string, number: number, module: string, env: { [name: string]: string }): Service => {
+  const service = (name: string, number: number, program: Program, env: { [name: string]: string }): Service => {
     const host = hostOf(ground, name, number)
     const shared = {
       FAULTS_NAME: name,
@@ -107,7 +110,7 @@ export async function openCluster(ground: Ground, options: ClusterOptions): Prom
       FAULTS_PAY_TOS: payTos.map(({ address }) => address).join(','),
     }
     const all = { ...shared, ...env, ...options.env }
-    return openService(ground.scope, name, { host, directory, command: commandOf(module), env: all })
+    return openService(ground.scope, name, { host, directory, command: commandOf(ground.programs, program), env: all })
   }
   const replicas = count(options.replicas).map((number) =>
     service(`replica-${number}`, 10 + number, 'replica', {
@@ -160,11 +163,6 @@ export function control(url: string, init: RequestInit = {}): Promise<string> {
 }
 
 export const urlOf = ({ host }: Service): string => `http://${host.address}:${port}`
-
-const commandOf = (module: string): string[] => {
-  const file = fileURLToPath(new URL(`./${module}-process.test.helper.js`, import.meta.url))
-  return [process.execPath, file]
-}
 
 function openService(scope: Scope, name: string, options: ConstructorParameters<typeof Service>[1]): Service {
   const service = new Service(name, options)

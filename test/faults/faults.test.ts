@@ -18,9 +18,9 @@ const seed =
   process.env['LATCHKEY_FAULTS_SEED'] ?? (process.env['CI'] === undefined ? String(Date.now() % 2 ** 31) : '1')
 
 const runs = [
-  { claims: 'postgres', shortSeconds: 12 },
-  { claims: 'redis', shortSeconds: 6 },
-  { claims: 'sqlite', shortSeconds: 6 },
+  { claims: 'postgres', shortSeconds: 8 },
+  { claims: 'redis', shortSeconds: 5 },
+  { claims: 'sqlite', shortSeconds: 5 },
 ]
 const only = process.env['LATCHKEY_FAULTS_CLAIMS']
 const leases = process.env['LATCHKEY_FAULTS_LEASES'] ?? 'renewed'

@@ -10,7 +10,7 @@ import { Address, Ed25519, KeyDerivation } from '@latchkey/algorand'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { dataDirectory, type Kmd, sleep, start } from './commands.test.helper.js'
 
-const rounds = Number(process.env['LATCHKEY_CRASH_ROUNDS'] ?? 40)
+const rounds = Number(process.env['LATCHKEY_CRASH_ROUNDS'] ?? 20)
 /** Two data directories, killed in parallel. */
 const lanes = 2
 

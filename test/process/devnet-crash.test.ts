@@ -17,7 +17,7 @@ import {
 } from '../support/devnet.test.helper.js'
 import { sleep, temporaryDirectory } from './commands.test.helper.js'
 
-const rounds = Number(process.env['LATCHKEY_CRASH_ROUNDS'] ?? 20)
+const rounds = Number(process.env['LATCHKEY_CRASH_ROUNDS'] ?? 12)
 const connections = 8
 
 type Counts = { acknowledged: number; interrupted: number }

@@ -68,18 +68,16 @@ function logging(directory: string, count: number): { modules: Made[]; log: () =
 
 const settings = { environment: { NODE_TEST_CONTEXT: undefined }, onEnd: () => {} }
 
-test('starts no other process while the running ones are expected to fill the cores', { timeout }, async (t) => {
+test('starts no other process while the cores are busy', { timeout }, async (t) => {
   const { modules, log } = logging(directoryFor(t), 3)
-  const busy = modules.map((module) => ({ ...module, expectedWallMs: 1_000, expectedCpuMs: 1_000 }))
-  const results = await runModules(busy, { ...settings, concurrency: 3, load: 1 })
+  const results = await runModules(modules, { ...settings, concurrency: 3, least: 1, load: 1, busyCores: () => 1 })
   assert.equal(results.length, 3)
   assert.deepEqual(log(), ['start', 'end', 'start', 'end', 'start', 'end'])
 })
 
-test('processes that mostly wait run together, up to the given number', { timeout }, async (t) => {
+test('starts further processes while cores are idle, up to the given number', { timeout }, async (t) => {
   const { modules, log } = logging(directoryFor(t), 3)
-  const waiting = modules.map((module) => ({ ...module, expectedWallMs: 1_000, expectedCpuMs: 10 }))
-  await runModules(waiting, { ...settings, concurrency: 2, load: 1 })
+  await runModules(modules, { ...settings, concurrency: 2, least: 1, load: 1, busyCores: () => 0 })
   let running = 0
   const most = Math.max(...log().map((event) => (running += event === 'start' ? 1 : -1)))
   assert.equal(most, 2)

@@ -23,7 +23,7 @@ import {
   type TestAgent,
 } from './CrashRun.test.helper.js'
 
-const kills = Number(process.env['LATCHKEY_CRASH_KILLS'] ?? 20)
+const kills = Number(process.env['LATCHKEY_CRASH_KILLS'] ?? 12)
 /** The last epoch ends at the total limit, which is less than the daily limit times the number of epochs. */
 const epochs = kills >= 100 ? 4 : 2
 const agentCount = 4

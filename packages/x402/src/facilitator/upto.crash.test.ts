@@ -17,8 +17,8 @@ import { SqliteSettlements } from './store/sqlite/SqliteSettlements.js'
 
 const program = fileURLToPath(new URL('./upto-crashing-process.test.helper.js', import.meta.url))
 const steps = ['after record', 'while submitting', 'before record', 'before submit', 'after submit', 'after settle']
-/** Each kill takes a process. The default tries every step four times. */
-const kills = Number(process.env['LATCHKEY_CRASH_ROUNDS'] ?? 4 * steps.length)
+/** Each kill takes a process. The default tries every step twice. */
+const kills = Number(process.env['LATCHKEY_CRASH_ROUNDS'] ?? 2 * steps.length)
 
 test('killed at any step: the recorded amount is charged once, never another', {
   timeout: 60_000 + 20_000 * kills,
