@@ -416,8 +416,8 @@ export class Gate {
     pass: PassOffer | undefined,
   ): PaymentRequired {
     const { pathname, search, origin } = request.url
-    const url = `${this.#options.origin ?? origin}${this.#routes.publicPath(pathname)}${search}`
     const discovery = this.#discovery.get(key)
+    const url = discovery?.resource ?? `${this.#options.origin ?? origin}${this.#routes.publicPath(pathname)}${search}`
     const identifier = this.#identifiers.get(key)
     return {
       x402Version: 2,
