@@ -9,19 +9,19 @@ import type { GateOptions } from '../gate/GateOptions.js'
 const validSeconds = 600
 /** A 402 waits this long for signatures, and is then sent without them. */
 const timeoutMs = 2_000
-const maxKept = 1_000
+const maxCached = 1_000
 /** Anyone can ask for any query, and each one is another offer. Further ones in a second are not signed. */
 const maxPerSecond = 20
 
 type Sign = NonNullable<ReceiptSigner['signOffer']>
-type Kept = { readonly validUntil: number; readonly jws: Promise<string | undefined> }
+type CachedOffer = { readonly validUntil: number; readonly jws: Promise<string | undefined> }
 
 export class SignedOffers {
   readonly #signer: string
   readonly #sign: Sign
   /** Never throws. */
   readonly #onError: (error: unknown) => void
-  readonly #kept = new BoundedMap<string, Kept>(maxKept)
+  readonly #cache = new BoundedMap<string, CachedOffer>(maxCached)
   #second = { number: 0, count: 0 }
 
   constructor(signer: string, sign: Sign, onError: (error: unknown) => void) {
@@ -57,17 +57,17 @@ export class SignedOffers {
     const fields = { resourceUrl, scheme, network, asset, payTo, amount }
     const key = JSON.stringify(fields)
     const now = Math.floor(Date.now() / 1_000)
-    const known = this.#kept.touch(key)
+    const known = this.#cache.touch(key)
     const leftSeconds = (known?.validUntil ?? 0) - now
     if (known !== undefined && leftSeconds >= validSeconds / 2 && leftSeconds <= validSeconds) return known.jws
     if (!this.#admit(now)) return undefined
     const validUntil = now + validSeconds
     const jws = this.#limited({ ...fields, validUntil }).catch((error: unknown) => {
-      this.#kept.delete(key)
+      this.#cache.delete(key)
       this.#onError(error)
       return undefined
     })
-    this.#kept.set(key, { validUntil, jws })
+    this.#cache.set(key, { validUntil, jws })
     return jws
   }
 
