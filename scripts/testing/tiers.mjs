@@ -7,7 +7,7 @@ import { expectedTimes } from './times.mjs'
 
 /** Tests that need programs other than Node: a server, Chromium, Python packages, network namespaces. */
 const foreign =
-  /\/(browser|postgres|redis|faults|next|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|site|compose|container|kubernetes|workflow)|security\/console-link/
+  /\/(browser|postgres|redis|faults|judges|next|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|site|compose|container|kubernetes|workflow)|security\/console-link/
 
 /** The longest tests that need only Node: each covers a whole matrix of cases. */
 const long =

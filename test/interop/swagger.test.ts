@@ -183,6 +183,18 @@ async function callExtras(daemon: TestDaemon): Promise<Step[]> {
     payer: address,
     transaction_id: 'A'.repeat(52),
   })
+  await call('SignOffer', 'POST', '/latchkey/v1/offer/sign', {
+    wallet_handle_token,
+    ...password,
+    address,
+    resource_url: 'https://shop.example/weather',
+    scheme: 'exact',
+    network: Network.testnet.caip2,
+    asset: '0',
+    pay_to: address,
+    amount: '10000',
+    valid_until: 2_000_000_000,
+  })
   await call('DeleteWallet', 'POST', '/latchkey/v1/wallet/delete', { ...wallet, ...password })
   const link = await call('CreateConsoleLink', 'POST', '/latchkey/v1/console/link', {})
   const ticket: string = link.json.path.split('#')[1]

@@ -9,9 +9,7 @@ type Obtained = { readonly python?: string; readonly problem?: string }
 const obtain = new URL('../../../scripts/obtain/python.mjs', import.meta.url)
 
 const program = [
-  'import json, sys, types',
-  // Imported by another extension of the package, and not used here.
-  'sys.modules["jsonschema"] = types.ModuleType("jsonschema")',
+  'import json, sys',
   'from x402.extensions.payment_identifier import append_payment_identifier_to_extensions as append',
   'extensions = json.load(sys.stdin)',
   'print(json.dumps(append(extensions)))',

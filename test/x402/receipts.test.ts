@@ -10,9 +10,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { Address, Mnemonic, SignedReceipt } from '@latchkey/algorand'
+import { Address, Mnemonic, SignedOffer, SignedReceipt } from '@latchkey/algorand'
 import { Kmd } from '@latchkey/kmd-client'
-import { payingFetch } from '@latchkey/x402/client'
+import { decodeRequired, type PaymentRequired, payingFetch, paymentRequired } from '@latchkey/x402/client'
 import { FilePayments } from '@latchkey/x402/file'
 import { paymentGate } from '@latchkey/x402/node'
 import { type GateOptions, ReceiptSigner } from '@latchkey/x402/server'
@@ -25,6 +25,8 @@ type Signed = { format: string; signature: string }
 type Published = {
   extractReceiptFromResponse: (response: Response) => Signed | undefined
   verifyReceiptSignatureJWS: (receipt: Signed) => Promise<{ [name: string]: unknown }>
+  verifyOfferSignatureJWS: (offer: Signed) => Promise<{ [name: string]: unknown }>
+  extractOffersFromPaymentRequired: (required: PaymentRequired) => (Signed & { acceptIndex: number })[]
 }
 
 const scope = suiteScope()
@@ -33,13 +35,17 @@ const directory = temporaryDirectory(scope)
 const published = createRequire(new URL('../../../published/package.json', import.meta.url))
 const theirs = (await import(pathToFileURL(published.resolve('@x402/extensions')).href)) as Published
 
-async function openSeller(receipts: GateOptions['receipts'], onError = (_: unknown): void => {}): Promise<string> {
+async function openSeller(
+  receipts: GateOptions['receipts'],
+  onError = (_: unknown): void => {},
+  options: Partial<GateOptions> = {},
+): Promise<string> {
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const gate = await market.gate({ routes: { 'GET /weather': { accepts } }, receipts, origin, onError })
+  const gate = await market.gate({ routes: { 'GET /weather': { accepts } }, receipts, origin, onError, ...options })
   server.on(
     'request',
     paymentGate(gate, (_, response) => response.end('sunny')),
@@ -114,6 +120,61 @@ for (const [name, open] of Object.entries({
     assert.match(wrong.stderr, /the receipt is not valid/)
   })
 }
+
+for (const [name, open] of Object.entries({
+  daemon: keyInDaemon,
+  process: async () => ({ signer: inProcess, address: inProcess.address }),
+})) {
+  test(`the published package verifies offers signed by a key in the ${name}, and finds one altered byte`, async () => {
+    const { signer, address } = await open()
+    const url = await openSeller(signer, undefined, { signOffers: true })
+    const unpaid = await fetch(`${url}?city=Rome`)
+    const header = unpaid.headers.get(paymentRequired)!
+    assert.ok(header.length < 4_096, `${header.length} bytes`)
+    const required = decodeRequired(header)
+    const offers = theirs.extractOffersFromPaymentRequired(required)
+    assert.equal(offers.length, required.accepts.length)
+    for (const [index, offer] of offers.entries()) {
+      const { version, validUntil, ...terms } = await theirs.verifyOfferSignatureJWS(offer)
+      const { scheme, network, asset, payTo, amount } = required.accepts[index]!
+      assert.deepEqual(terms, { resourceUrl: `${url}?city=Rome`, scheme, network, asset, payTo, amount })
+      assert.deepEqual([version, offer.acceptIndex], [1, index])
+      assert.ok((validUntil as number) > Date.now() / 1_000 + 200)
+      assert.equal(SignedOffer.verify(offer.signature).signer, address)
+      const altered = offer.signature.replace(/\.(.)/, (_, first: string) => `.${first === 'A' ? 'B' : 'A'}`)
+      await assert.rejects(theirs.verifyOfferSignatureJWS({ format: 'jws', signature: altered }))
+    }
+    // The same offer is not signed again, and a payment is accepted with the extension that its buyer copies.
+    const again = decodeRequired((await fetch(`${url}?city=Rome`)).headers.get(paymentRequired)!)
+    assert.deepEqual(theirs.extractOffersFromPaymentRequired(again), offers)
+    const response = await payingFetch(market.newBuyer())(url)
+    assert.deepEqual([response.status, await response.text()], [200, 'sunny'])
+  })
+}
+
+test('an offer that cannot be signed, or is another one, is sent without a signature', async () => {
+  const other = ReceiptSigner.fromSeed(new Uint8Array(32).fill(6))
+  const { address, sign } = inProcess
+  const signers: { [name: string]: ReceiptSigner.ReceiptSigner } = {
+    'a signer that throws': { address, sign, signOffer: () => Promise.reject(new Error('no daemon')) },
+    'a signer that returns nonsense': { address, sign, signOffer: () => 'nonsense' },
+    'another key': { address, sign, signOffer: other.signOffer },
+    'another price': { address, sign, signOffer: (offer) => inProcess.signOffer!({ ...offer, amount: '1' }) },
+  }
+  for (const [name, signer] of Object.entries(signers)) {
+    const errors: unknown[] = []
+    const url = await openSeller(signer, (error) => errors.push(error), { signOffers: true })
+    const unpaid = await fetch(url)
+    assert.equal(unpaid.status, 402)
+    const required = decodeRequired(unpaid.headers.get(paymentRequired)!)
+    assert.deepEqual(theirs.extractOffersFromPaymentRequired(required), [], name)
+    assert.ok(errors.length > 0, name)
+  }
+  const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
+  const routes = { 'GET /weather': { accepts } }
+  const options = { routes, origin: 'https://shop.example', receipts: { address, sign }, signOffers: true }
+  await assert.rejects(market.gate(options), { code: 'invalid_option' })
+})
 
 test('a receipt that cannot be signed, or is another one, delays and loses no paid response', async () => {
   const other = ReceiptSigner.fromSeed(new Uint8Array(32).fill(6))

@@ -31,6 +31,10 @@ export const errors = {
     message: 'the text is not a mnemonic of 25 words with a valid checksum',
     hint: 'check the spelling and the order of the words',
   },
+  invalid_offer: {
+    message: 'the signed offer is not valid',
+    hint: 'pass the whole text as the seller signed it; if it was changed, ask the seller for it again',
+  },
   invalid_receipt: {
     message: 'the receipt is not valid',
     hint: 'pass the whole text as the seller signed it; if it was changed, ask the seller for it again',

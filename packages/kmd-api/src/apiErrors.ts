@@ -94,6 +94,11 @@ export const apiErrors = {
     message: 'could not make the receipt',
     hint: 'send the CAIP-2 id of an Algorand network, a URL of at most 4,096 characters, an address and a transaction id',
   },
+  bad_offer: {
+    status: 400,
+    message: 'could not make the offer',
+    hint: 'send a URL of at most 4,096 characters, a scheme, the CAIP-2 id of an Algorand network, an asset id and an amount in base units',
+  },
   not_signed: {
     status: 400,
     message: 'a transaction is not signed, or lacks signatures of its multisig',

@@ -4,6 +4,7 @@ export const eventNames = [
   'program_signed',
   'multisig_signed',
   'receipt_signed',
+  'offer_signed',
   'signature_refused',
   'reservation_returned',
   'wallet_created',

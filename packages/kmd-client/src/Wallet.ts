@@ -55,6 +55,26 @@ export type SignReceiptOptions = PasswordOptions & {
   transaction?: string | undefined
 }
 
+/** Options of `wallet.signOffer`. */
+export type SignOfferOptions = PasswordOptions & {
+  /** The address of the key that signs. */
+  address: string
+  /** The URL that is offered. */
+  resourceUrl: string
+  /** The scheme of the payment, such as `exact`. */
+  scheme: string
+  /** The CAIP-2 id of the network of the payment. */
+  network: string
+  /** The id of the asset; `0` is ALGO. */
+  asset: string
+  /** The address that is paid. */
+  payTo: string
+  /** Base units of the asset. */
+  amount: string
+  /** The end of the offer, in seconds since 1970. */
+  validUntil: number
+}
+
 /** A partial multisig signature: the result of the previous member's signing, encoded or decoded. */
 export type PartialMultisig = Uint8Array | Multisig.Signature
 
@@ -231,6 +251,17 @@ export class Wallet {
     const { address, network, resourceUrl, payer, transaction = '', ...rest } = options
     const members = { address, network, resource_url: resourceUrl, payer, transaction_id: transaction }
     return (await this.#session.callWithPassword('SignReceipt', members, rest)).receipt
+  }
+
+  /**
+   * Signs an offer of the x402 extension `offer-receipt`, and returns it as a compact JWS with EdDSA. The daemon makes the
+   * signed text, which is valid for nothing else.
+   */
+  async signOffer(options: SignOfferOptions): Promise<string> {
+    const { address, resourceUrl, scheme, network, asset, payTo, amount, validUntil, ...rest } = options
+    const terms = { scheme, network, asset, pay_to: payTo, amount, valid_until: validUntil }
+    const members = { address, resource_url: resourceUrl, ...terms }
+    return (await this.#session.callWithPassword('SignOffer', members, rest)).offer
   }
 
   /** Signs a transaction for one member and returns the partial signature (msgpack): the next member's `partial`. */

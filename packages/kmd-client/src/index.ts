@@ -63,6 +63,7 @@ export type {
   PublicKey,
   SignMultisigProgramOptions,
   SignMultisigTransactionOptions,
+  SignOfferOptions,
   SignProgramOptions,
   SignReceiptOptions,
   SignTransactionOptions,

@@ -61,6 +61,10 @@ for (const transport of transports) {
       SignProgram: (wallet, options) => wallet.signProgram({ address: 'A', program: new Uint8Array(), ...options }),
       SignReceipt: (wallet, options) =>
         wallet.signReceipt({ address: 'A', network: 'A', resourceUrl: 'A', payer: 'A', ...options }),
+      SignOffer: (wallet, options) => {
+        const terms = { scheme: 'A', network: 'A', asset: 'A', payTo: 'A', amount: 'A', validUntil: 1 }
+        return wallet.signOffer({ address: 'A', resourceUrl: 'A', ...terms, ...options })
+      },
       SignMultisigTransaction: (wallet, options) =>
         wallet.signMultisigTransaction({ transaction: new Uint8Array(), publicKey: new Uint8Array(32), ...options }),
       SignMultisigProgram: (wallet, options) =>

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { Address, Ed25519, Multisig, Program, SignedReceipt, SignedTransaction, Transaction } from '@latchkey/algorand'
+import {
+  Address,
+  Ed25519,
+  Multisig,
+  Program,
+  SignedOffer,
+  SignedReceipt,
+  SignedTransaction,
+  Transaction,
+} from '@latchkey/algorand'
 import type { Field, Kind } from '@latchkey/kmd-api'
 import fc from 'fast-check'
 import { operations } from './api/Operations.js'
@@ -175,6 +184,9 @@ function verifySignatures(id: string, sent: Record<string, unknown>, response: T
   } else if (id === 'SignReceipt') {
     const { signer, receipt } = SignedReceipt.verify(response.json.receipt)
     assert.deepEqual([signer, receipt.payer], [sent['address'], sent['payer']])
+  } else if (id === 'SignOffer') {
+    const { signer, offer } = SignedOffer.verify(response.json.offer)
+    assert.deepEqual([signer, offer.payTo], [sent['address'], sent['pay_to']])
   } else if (id === 'SignMultisigTransaction') {
     const canonical = Transaction.canonicalize(bytesOf(sent['transaction'] as string)).bytes
     verifyOwnSlot(response, Transaction.bytesToSign(canonical), world)

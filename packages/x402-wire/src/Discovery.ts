@@ -45,6 +45,63 @@ export type DescribedRequest = {
   readonly pathParameters?: { readonly [name: string]: string } | undefined
 }
 
+/** In the `_meta` of a tool in `tools/list`: `true` if the tool has to be paid for, as Cloudflare's `agents` announce it. */
+export const paidToolKey = 'agents-x402/paymentRequired'
+
+/** The tool of an MCP server, for catalogues and for programs that call it. */
+export type ToolDescription = {
+  readonly toolName: string
+  readonly description?: string | undefined
+  /** The schema of the arguments. */
+  readonly inputSchema: JsonSchema
+  /** Example arguments. */
+  readonly example?: { readonly [name: string]: unknown } | undefined
+  readonly output?: Description['output']
+}
+
+/** The names of tools in catalogues: those that MCP recommends. */
+const toolNamePattern = /^[A-Za-z0-9_.-]{1,128}$/
+
+/** The name of the tool in the input of a description. The specification and the published packages differ in it. */
+export function toolNameOf(input: { readonly [name: string]: unknown }): string | undefined {
+  const name = input['toolName'] ?? input['tool']
+  return typeof name === 'string' && toolNamePattern.test(name) ? name : undefined
+}
+
+/** The declaration that a seller adds to `extensions` of a PaymentRequired for a tool. */
+export function toolDeclaration(described: ToolDescription): { readonly [key]: object } {
+  const { toolName, description, inputSchema: argumentsSchema, example } = described
+  const input = {
+    type: 'mcp',
+    toolName,
+    ...(description === undefined ? {} : { description }),
+    transport: 'streamable-http',
+    inputSchema: argumentsSchema,
+    ...(example === undefined ? {} : { example }),
+  }
+  const properties = {
+    type: { type: 'string', const: 'mcp' },
+    toolName: { type: 'string' },
+    description: { type: 'string' },
+    transport: { type: 'string', enum: ['streamable-http'] },
+    inputSchema: { type: 'object' },
+    example: { type: 'object' },
+    // Crawlers look for the schema of the input where requests have their body, and reject a description without one.
+    body: objectSchema(argumentsSchema),
+  }
+  const required = ['type', 'toolName', 'inputSchema']
+  const schema = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object',
+    properties: {
+      input: { type: 'object', properties, required, additionalProperties: false },
+      ...outputSchema(described),
+    },
+    required: ['input'],
+  }
+  return { [key]: { info: { input, ...outputInfo(described) }, schema } }
+}
+
 /** The declaration that a seller adds to `extensions` of a PaymentRequired. */
 export function declaration(described: Description, request: DescribedRequest): { readonly [key]: object } {
   const { routeTemplate } = request
@@ -135,11 +192,11 @@ function inputSchema(described: Description, { method, pathParameters }: Describ
   return { type: 'object', properties, required, additionalProperties: false }
 }
 
-function outputInfo({ output }: Description): object {
+function outputInfo({ output }: Pick<Description, 'output'>): object {
   return output?.example === undefined ? {} : { output: { type: 'json', example: output.example } }
 }
 
-function outputSchema({ output }: Description): object {
+function outputSchema({ output }: Pick<Description, 'output'>): object {
   if (output === undefined) return {}
   const example = output.schema ?? {}
   return {

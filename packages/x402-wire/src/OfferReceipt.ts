@@ -1,6 +1,9 @@
-/** The extension `offer-receipt`: a receipt that the seller has signed, in the settlement that it reports. */
+/**
+ * The extension `offer-receipt`: offers that the seller has signed, in the 402, and a receipt that it has signed, in the
+ * settlement that it reports.
+ */
 import { Json, SignedReceipt } from '@latchkey/algorand'
-import type { SettleResponse } from './types.js'
+import type { PaymentRequired, SettleResponse } from './types.js'
 
 /** The key of the extension. */
 export const key = 'offer-receipt'
@@ -16,6 +19,22 @@ const schema = {
   },
   required: ['receipt'],
 } as const
+
+/** The schema of offers. The published one also describes another format, and would fill the header. */
+const offerSchema = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  type: 'object',
+  properties: { offers: { type: 'array' } },
+  required: ['offers'],
+} as const
+
+/** Adds signed offers to a 402, by their positions in `accepts`. */
+export function addOffers(required: PaymentRequired, offers: ReadonlyMap<number, string>): PaymentRequired {
+  if (offers.size === 0) return required
+  const signed = [...offers].map(([acceptIndex, signature]) => ({ format: 'jws', acceptIndex, signature }))
+  const extension = { info: { offers: signed }, schema: offerSchema }
+  return { ...required, extensions: { ...required.extensions, [key]: extension } }
+}
 
 /** Adds a signed receipt to a settlement. */
 export function add(settlement: SettleResponse, jws: string): SettleResponse {

@@ -3,7 +3,8 @@
  * to this machine. For Node.
  */
 import { createSocket } from 'node:dgram'
-import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
+import type { LookupAddress } from 'node:dns'
+import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 
 /** The IANA registry of special-purpose IPv4 addresses, plus the ranges for multicast and for future use. */
@@ -110,3 +111,51 @@ function routesToItself(address: string): Promise<boolean> {
 }
 
 const discardPort = 9
+
+/** Like `lookup` of `node:dns` with the option `all`. */
+export type Resolve = (
+  hostname: string,
+  options: { readonly all: true },
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void
+
+/** Information from the system about names and about this machine. */
+export type SystemFacts = { readonly resolve: Resolve; readonly interfaces: Interfaces }
+
+/** How the addresses of a name are checked before a connection. */
+export type AddressCheck = {
+  readonly resolve: Resolve
+  readonly isAllowed: (address: string) => Promise<boolean>
+  /** Names with more addresses are refused, because each address is checked. */
+  readonly maxAddresses: number
+  /** The error for a name that is refused. */
+  readonly refused: (hostname: string) => Error
+}
+
+/**
+ * A `lookup` for connections that requires every address of a name to be allowed, because any of them may be connected
+ * to. The connection goes to the checked addresses, so a name that later resolves to another address has no effect.
+ */
+export function checkedLookup({ resolve, isAllowed, maxAddresses, refused }: AddressCheck): LookupFunction {
+  return (hostname, options, callback) => {
+    const refuse = (): void => callback(refused(hostname), '', 0)
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, '', 0)
+      const [first] = addresses
+      if (first === undefined || addresses.length > maxAddresses) return refuse()
+      Promise.all(addresses.map(({ address }) => isAllowed(address))).then((allowed) => {
+        if (allowed.includes(false)) return refuse()
+        if (options.all === true) return callback(null, addresses as never, 0)
+        return callback(null, first.address, first.family)
+      }, refuse)
+    })
+  }
+}
+
+/** Whether a connection never left this machine: both of its ends have the same address. */
+export function isOwnPeer({
+  localAddress = '',
+  remoteAddress = '',
+}: Pick<Socket, 'localAddress' | 'remoteAddress'>): boolean {
+  return canonicalAddress(localAddress) === canonicalAddress(remoteAddress)
+}

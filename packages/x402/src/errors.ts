@@ -138,6 +138,10 @@ export const errors = {
       'The response to a paid request was lost, and its handler must not run again. The buyer received `response_lost`.',
     hint: 'Use the transaction id to find out what the handler did; then deliver the result or refund the buyer.',
   },
+  offer_not_signed: {
+    message: 'An offer could not be signed. The price was sent without a signature.',
+    hint: 'Check that the key daemon is running and has the key; the message gives the cause.',
+  },
   receipt_not_signed: {
     message: 'The receipt of a paid response could not be signed. The response was sent without it.',
     hint: 'Check that the key daemon is running and has the key; the message gives the cause.',

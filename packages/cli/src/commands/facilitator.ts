@@ -5,7 +5,7 @@ import { createFacilitatorHandler, type ErrorListener, Facilitator } from '@latc
 import { command, jsonOption, readNumber } from '../Command.js'
 import { chainOptions, isMainnet, networkOf, openChain, quorumOption } from '../chain.js'
 import { exitCodes } from '../exitCodes.js'
-import { discoveryOptions, readDiscovery } from '../facilitator/discovery.js'
+import { discoveryOptions, readDiscovery, readNetworkIds } from '../facilitator/discovery.js'
 import { feePayerNotes, feePayerOptions, feePayersFrom } from '../facilitator/feePayers.js'
 import { openStore } from '../facilitator/openStore.js'
 import { addressFrom, checkForProduction, policyOptions, readPolicy } from '../facilitator/policy.js'
@@ -55,6 +55,7 @@ commas. ALGOD_TOKEN is the nodes' API token.`,
     const host = options.host ?? '127.0.0.1'
     const policy = readPolicy(options)
     const discovery = readDiscovery(options)
+    const networkIds = readNetworkIds(options)
     const clientAddress = addressFrom(options['client-ip-header'])
     if (isMainnet(network) && !options.open) checkForProduction(policy)
     const where = storeFrom(options, process.env)
@@ -65,7 +66,7 @@ commas. ALGOD_TOKEN is the nodes' API token.`,
     const log = openServerLog(options)
     const onError: ErrorListener = (error, { requestId, transactionId } = {}) =>
       log.write('error', describe(error), { request_id: requestId, payment: transactionId })
-    const facilitator = new Facilitator({ chains: [chain], feePayer, store, policy, discovery, onError })
+    const facilitator = new Facilitator({ chains: [chain], feePayer, store, policy, discovery, networkIds, onError })
     const server = new Server({
       fetch: createFacilitatorHandler({ facilitator, onError, clientAddress }),
       onError,

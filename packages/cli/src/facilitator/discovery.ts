@@ -1,5 +1,5 @@
-/** The catalogue of a facilitator, from the options of the command. */
-import type { DiscoveryOptions } from '@latchkey/x402/facilitator'
+/** The catalogue of a facilitator and the networks that it lists, from the options of the command. */
+import type { DiscoveryOptions, FacilitatorOptions } from '@latchkey/x402/facilitator'
 import type { Option } from '../Command.js'
 import { UsageError } from '../errors.js'
 
@@ -12,6 +12,12 @@ export const discoveryOptions = {
     type: 'boolean',
     description: 'with --discovery: also ask sellers at private addresses and without TLS; for development',
   },
+  'network-ids': {
+    type: 'string',
+    placeholder: 'IDS',
+    description:
+      'ids of the network at /supported: both (default), because older sellers look up the longer id, or canonical',
+  },
 } as const satisfies { [name: string]: Option }
 
 type Values = { readonly discovery?: boolean | undefined; readonly 'discovery-private'?: boolean | undefined }
@@ -21,4 +27,14 @@ export function readDiscovery(options: Values): DiscoveryOptions | undefined {
   const { discovery = false, 'discovery-private': allowPrivate = false } = options
   if (allowPrivate && !discovery) throw new UsageError('--discovery-private needs --discovery')
   return discovery ? { allowPrivate } : undefined
+}
+
+/** Undefined for the default. */
+export function readNetworkIds({
+  'network-ids': ids,
+}: {
+  readonly 'network-ids'?: string | undefined
+}): FacilitatorOptions['networkIds'] {
+  if (ids === undefined || ids === 'both' || ids === 'canonical') return ids
+  throw new UsageError('--network-ids is neither both nor canonical', { code: 'invalid_value' })
 }

@@ -1,7 +1,7 @@
 /** Operations that the Go daemon does not have, on separate paths so that its clients are not affected. */
 import { noChanges, refused } from '../agentAccess.js'
 import { define } from '../Description.js'
-import { address, ascii, handleToken, password, text } from '../members.js'
+import { address, ascii, handleToken, password, text, uint } from '../members.js'
 import { extraPrefix } from '../paths.js'
 import type { Shape } from '../Schema.js'
 
@@ -106,5 +106,29 @@ export const extraOperations = {
     walletFailure: 400,
     access: { console: 'refused', agent: refused('a receipt is the statement of a seller') },
     audit: { event: 'receipt_signed', required: 'all', isSignature: true },
+  }),
+  SignOffer: define({
+    method: 'POST',
+    path: `${extraPrefix}/offer/sign`,
+    about:
+      'Signs an offer of the x402 extension offer-receipt with the key of an address: a JWS with EdDSA and the DID of the key. The daemon makes the signed text from these members, so the signature is valid for nothing else.',
+    request: [
+      handleToken,
+      address,
+      { name: 'resource_url', kind: ascii, about: 'The URL that is offered' },
+      { name: 'scheme', kind: ascii, about: 'The scheme of the payment, such as exact' },
+      { name: 'network', kind: ascii, about: 'The CAIP-2 id of the network of the payment' },
+      { name: 'asset', kind: ascii, about: 'The id of the asset; 0 is ALGO' },
+      { name: 'pay_to', kind: ascii, about: 'The address that is paid' },
+      { name: 'amount', kind: ascii, about: 'Base units of the asset' },
+      { name: 'valid_until', kind: uint, about: 'The end of the offer, in seconds since 1970' },
+      password,
+    ],
+    response: [{ name: 'offer', shape: { type: 'string' }, about: 'The offer as a compact JWS' }],
+    responseName: 'SignOfferResponse',
+    errors: ['key_not_found', 'bad_offer'],
+    walletFailure: 400,
+    access: { console: 'refused', agent: refused('an offer is the statement of a seller') },
+    audit: { event: 'offer_signed', required: 'all', isSignature: true },
   }),
 }

@@ -102,6 +102,11 @@ const ours: typeof documented = {
     'address:string network:string payer:string resource_url:string transaction_id:string wallet_handle_token:string wallet_password:string',
     'receipt:string',
   ],
+  SignOffer: [
+    'post /latchkey/v1/offer/sign',
+    'address:string amount:string asset:string network:string pay_to:string resource_url:string scheme:string valid_until:int64 wallet_handle_token:string wallet_password:string',
+    'offer:string',
+  ],
   CreateConsoleLink: ['post /latchkey/v1/console/link', '', 'expires_seconds:int64 path:string'],
   OpenConsole: ['post /latchkey/v1/console/session', 'ticket:string', 'expires_seconds:int64 session_token:string'],
   CloseConsole: ['post /latchkey/v1/console/close', '', ''],

@@ -7,7 +7,7 @@ import { operations } from './Operations.js'
 /** A session cannot export, delete or change keys and passwords, and opens no other session. */
 const forbidden = new Set([
   ...['ExportKey', 'ExportMasterKey', 'DeleteKey', 'DeleteMultisig', 'DeleteWallet', 'ChangeWalletPassword'],
-  ...['CreateConsoleLink', 'PrepareAnchor', 'RecordAnchor', 'SignReceipt'],
+  ...['CreateConsoleLink', 'PrepareAnchor', 'RecordAnchor', 'SignReceipt', 'SignOffer'],
 ])
 
 /** These need an agent's token, regardless of the console's permissions. */

@@ -1,5 +1,5 @@
 /** Signs transactions, programs and receipts, with a single key or as a member of a multisig. */
-import { Network, Program, SignedReceipt, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { Network, Program, SignedOffer, SignedReceipt, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { byHandleAndAddress, signedProgram, signedTransaction, withSigner } from '../audit/subjects.js'
 import { KmdError } from '../errors.js'
 import * as AgentWallet from './agentWallet.js'
@@ -108,7 +108,37 @@ export const signOperations = {
       },
     },
   },
+  SignOffer: {
+    run: (context, input) => {
+      const wallet = context.handles.wallet(input.wallet_handle_token)
+      const publicKey = decodeAddress(input.address)
+      const offer = offerOf(input)
+      return withPassword(context, wallet, input.wallet_password, () => {
+        const bytes = SignedOffer.bytesToSign(publicKey, offer)
+        return { offer: SignedOffer.attach(bytes, wallet.sign(publicKey, bytes)) }
+      })
+    },
+    record: {
+      subject: (context, input) => {
+        const { network, resourceUrl, payTo, asset, amount } = offerOf(input)
+        const detail = { network, resource: resourceUrl, receiver: payTo, asset_id: asset, amount }
+        return { ...byHandleAndAddress(context, input), detail }
+      },
+    },
+  },
 } satisfies Partial<Implementations>
+
+/** Only prices on Algorand have offers of this daemon. */
+function offerOf(input: InputOf<'SignOffer'>): SignedOffer.Offer {
+  const { resource_url: resourceUrl, scheme, network, asset, pay_to: payTo, amount, valid_until: validUntil } = input
+  decodeAddress(payTo)
+  try {
+    Network.parse(network)
+    return SignedOffer.checkOffer({ resourceUrl, scheme, network, asset, payTo, amount, validUntil })
+  } catch (error) {
+    throw new KmdError('bad_offer', { cause: error })
+  }
+}
 
 const transactionId = /^[A-Z2-7]{52}$/
 

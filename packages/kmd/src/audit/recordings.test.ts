@@ -67,6 +67,9 @@ async function doEverything(app: TestApp): Promise<{ leaked: Map<string, string>
   await ok('/v1/multisig/signprogram', programBody)
   const sold = { network: Network.testnet.caip2, resource_url: 'https://shop.example/a', payer: imported }
   await ok('/latchkey/v1/receipt/sign', { ...held, ...secretsOf, ...sold, address, transaction_id: 'A'.repeat(52) })
+  const { payer: _, ...resource } = sold
+  const terms = { scheme: 'exact', asset: '0', pay_to: imported, amount: '5', valid_until: 2_000_000_000 }
+  await ok('/latchkey/v1/offer/sign', { ...held, ...secretsOf, ...resource, ...terms, address })
   app.context.pendingBackups.add(id)
   await ok('/latchkey/v1/wallet/backup', { ...held, ...secretsOf })
   await ok('/v1/multisig', { ...held, ...secretsOf, address: account }, 'DELETE')
@@ -98,7 +101,9 @@ const changes = [
   ...['wallet_created', 'wallet_unlocked', 'wrong_password', 'key_generated', 'key_imported', 'key_exported'],
   ...['master_key_exported', 'multisig_imported', 'multisig_exported'],
 ]
-const signatures = ['transaction_signed', 'multisig_signed', 'program_signed', 'multisig_signed', 'receipt_signed']
+const signatures = [
+  ...['transaction_signed', 'multisig_signed', 'program_signed', 'multisig_signed', 'receipt_signed', 'offer_signed'],
+]
 const ends = [
   ...['master_key_exported', 'multisig_deleted', 'key_deleted', 'wallet_renamed', 'password_changed'],
   ...['console_opened', 'log_anchored', 'wallet_deleted'],

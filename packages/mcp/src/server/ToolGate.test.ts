@@ -1,11 +1,13 @@
 /** Tests what a seller of tools guarantees, with a plain client of the official SDK and handmade payments. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { SignedReceipt } from '@latchkey/algorand'
 import { type Buyer, decodePayment, type PaymentRequired } from '@latchkey/x402/client'
-import type { FacilitatorClient } from '@latchkey/x402/server'
+import { type FacilitatorClient, ReceiptSigner } from '@latchkey/x402/server'
 import type { CallToolResult, Client } from '@modelcontextprotocol/client'
 import { fromJsonSchema, type McpServer } from '@modelcontextprotocol/server'
 import { parsePaymentRequired } from '@x402/core/schemas'
+import { payingCallTool } from '../client/index.js'
 import { buyerOf, cent, connect, earned, type Market, openGate, openMarket, text } from '../market.test.helper.js'
 import { McpError, paymentKey, paymentResponseKey, ToolGate, type ToolGateOptions } from './index.js'
 
@@ -67,6 +69,81 @@ test('a call without a payment gets the price in both forms of the transport, an
   assert.deepEqual(resource, { url: 'mcp://tool/forecast', description, mimeType: 'application/json' })
   assert.deepEqual([...new Set(accepts.map(({ amount, payTo }) => `${amount} ${payTo}`))], [`10000 ${market.payTo}`])
   assert.deepEqual([runs(), result._meta], [0, { 'x402/error': result.structuredContent }])
+})
+
+test('with a public address, offers name it and describe the tool as it is registered', async (t) => {
+  const market = await openMarket(t)
+  const accepts = { price: '$0.01', payTo: market.payTo }
+  const tools = {
+    forecast: { accepts, example: { city: 'Rome' }, outputExample: { sky: 'blue' }, serviceName: 'Weather Inc' },
+    report: { accepts },
+  }
+  const gate = await openGate(t, market, { tools, url: 'https://shop.example/mcp' })
+  const properties = { city: { type: 'string' } } as const
+  const inputSchema = fromJsonSchema<{ city?: string }>({ type: 'object', properties })
+  let runs = 0
+  const client = await connect(t, (server) => {
+    gate.registerTool(server, 'forecast', { inputSchema, description: 'Registered' }, () => text(`run ${++runs}`))
+    gate.registerTool(server, 'report', {}, () => text(`run ${++runs}`))
+  })
+  const unpaid = await forecast(client)
+  const { resource, extensions } = required(unpaid)
+  assert.deepEqual(
+    [resource.url, (resource as { serviceName?: string }).serviceName],
+    ['https://shop.example/mcp#forecast', 'Weather Inc'],
+  )
+  const { info } = extensions!['bazaar'] as { info: { input: object; output: object } }
+  const transport = 'streamable-http'
+  const described = { type: 'mcp', toolName: 'forecast', description: 'Registered', transport }
+  assert.deepEqual(info.input, { ...described, inputSchema: { type: 'object', properties }, example: { city: 'Rome' } })
+  assert.deepEqual(info.output, { type: 'json', example: { sky: 'blue' } })
+  const { first } = await payFor(buyerOf(market), unpaid)
+  const other = await forecast(client, first, {}, 'report')
+  assert.deepEqual([other.isError, errorOf(other), runs], [true, 'invalid_payload', 0])
+  assert.deepEqual((await forecast(client, first)).content, text('run 1').content)
+  for (const url of ['shop.example', 'ftp://shop.example', 'https://shop.example/mcp#a', 'https://a:b@shop.example']) {
+    await assert.rejects(openGate(t, market, { url }), { code: 'invalid_tool_option' })
+  }
+})
+
+test('a paid result has a receipt that the seller has signed, which the buyer keeps', async (t) => {
+  const signer = ReceiptSigner.fromSeed(new Uint8Array(32).fill(7))
+  for (const [url, resourceUrl] of [
+    [undefined, 'mcp://tool/forecast'],
+    ['https://shop.example/mcp', 'https://shop.example/mcp#forecast'],
+  ]) {
+    const { client, buyer } = await openShop(t, { receipts: signer, url })
+    const result = await payingCallTool(client, buyer, { server: 'shop' })({ name: 'forecast', arguments: {} })
+    const { extensions } = receiptOf(result) as unknown as {
+      extensions: { 'offer-receipt': { info: { receipt: { signature: string } } } }
+    }
+    const { signature } = extensions['offer-receipt'].info.receipt
+    const verified = SignedReceipt.verify(signature)
+    const [payment] = buyer.payments.all()
+    assert.deepEqual(
+      [verified.signer, verified.receipt.resourceUrl, verified.receipt.payer, verified.receipt.transaction],
+      [signer.address, resourceUrl, buyer.address, payment!.transactionId],
+    )
+    assert.equal(payment!.signedReceipt, signature)
+  }
+})
+
+test('a hook grants calls without a payment, and one that fails opens nothing', async (t) => {
+  let decide: () => unknown = () => ({ grantAccess: true })
+  const { client, market, runs } = await openShop(t, { onProtectedRequest: (() => decide()) as never })
+  const granted = await forecast(client)
+  assert.deepEqual([granted.isError, granted.content], [undefined, text('sunny in Lisbon, for the 1. time').content])
+  assert.deepEqual([receiptOf(granted), await earned(market)], [undefined, 0n])
+  decide = () => ({ abort: true, reason: 'not for you' })
+  const refused = await forecast(client)
+  assert.deepEqual([refused.isError, errorOf(refused)], [true, 'not for you'])
+  for (const wrong of [() => assert.fail('broken'), () => 'yes', () => ({ grantAccess: 'yes' })]) {
+    decide = wrong
+    assert.equal((await forecast(client)).isError, true)
+  }
+  assert.equal(runs(), 1)
+  decide = () => undefined
+  assert.equal(errorOf(await forecast(client)), 'Payment required')
 })
 
 test('one payment opens one call: it runs once, and only its buyer gets the answer again', async (t) => {

@@ -3,6 +3,7 @@ import { Bytes, Json } from '@latchkey/algorand'
 import {
   type Accept,
   type Decision,
+  Discovery,
   Gate,
   type HeaderList,
   type Payment,
@@ -24,8 +25,9 @@ import type {
 } from '@modelcontextprotocol/server'
 import { McpError } from '../errors.js'
 import { boundsProblem, digestOf, fromHeader, messageBounds, toHeader } from '../wire/boundedJson.js'
-import { dollarsKey, errorKey, fixedDollars, isPaidKey, paymentIn } from '../wire/dialect.js'
-import { checkToolName, paymentKey, paymentResponseKey, toolUrl } from '../wire/names.js'
+import { dollarsKey, errorKey, fixedDollars, paymentIn } from '../wire/dialect.js'
+import { checkToolName, paymentKey, paymentResponseKey, serverToolUrl, toolUrl } from '../wire/names.js'
+import { ToolDescription } from './ToolDescription.js'
 import type { PaidTool, ToolAccept, ToolCall, ToolDynamic, ToolGateOptions } from './ToolGateOptions.js'
 
 const defaultMaxResultBytes = 10 * 1024 * 1024
@@ -47,6 +49,12 @@ export type ToolConfig<
 
 type ToolResult = CallToolResult | InputRequiredResult
 type AnyHandler = (...parts: readonly unknown[]) => ToolResult | Promise<ToolResult>
+
+type GateParts = {
+  readonly tools: ToolGateOptions['tools']
+  readonly descriptions: ReadonlyMap<string, ToolDescription>
+  readonly maxResultBytes: number
+}
 
 /** A call that the gate decides on. */
 type Serving = {
@@ -71,12 +79,14 @@ type Serving = {
 export class ToolGate {
   readonly #gate: Gate
   readonly #tools: ReadonlyMap<string, PaidTool>
+  readonly #descriptions: ReadonlyMap<string, ToolDescription>
   readonly #maxResultBytes: number
 
-  private constructor(gate: Gate, tools: ToolGateOptions['tools'], maxResultBytes: number) {
+  private constructor(gate: Gate, parts: GateParts) {
     this.#gate = gate
-    this.#tools = new Map(Object.entries(tools))
-    this.#maxResultBytes = maxResultBytes
+    this.#tools = new Map(Object.entries(parts.tools))
+    this.#descriptions = parts.descriptions
+    this.#maxResultBytes = parts.maxResultBytes
   }
 
   /**
@@ -88,13 +98,24 @@ export class ToolGate {
    * @throws FacilitatorError if the address of a facilitator is invalid
    * @throws OptionsError if an option is invalid
    */
-  static async open({ tools, maxResultBytes = defaultMaxResultBytes, ...options }: ToolGateOptions): Promise<ToolGate> {
+  static async open({
+    tools,
+    url,
+    maxResultBytes = defaultMaxResultBytes,
+    ...options
+  }: ToolGateOptions): Promise<ToolGate> {
     const entries = Object.entries(tools ?? {})
     if (entries.length === 0) throw new McpError('invalid_tool_option', 'tools is not set or is empty')
     for (const [name] of entries) checkToolName(name)
-    const routes = Object.fromEntries(entries.map(([name, tool]) => [routeKey(name), routeOf(tool)]))
-    const gate = await Gate.open({ ...options, routes, paywall: false })
-    return new ToolGate(gate, tools, maxResultBytes)
+    const resourceOf = (name: string): string => (url === undefined ? toolUrl(name) : serverToolUrl(url, name))
+    const described = url === undefined ? [] : entries
+    const descriptions = new Map(described.map(([name, tool]) => [name, new ToolDescription(name, tool)]))
+    const routes = entries.map(([name, tool]): [string, Route] => {
+      const extensions = descriptions.get(name)?.extensions
+      return [routeKey(name), { ...routeOf(tool), resource: resourceOf(name), extensions }]
+    })
+    const gate = await Gate.open({ ...options, routes: Object.fromEntries(routes), paywall: false })
+    return new ToolGate(gate, { tools, descriptions, maxResultBytes })
   }
 
   /**
@@ -115,6 +136,7 @@ export class ToolGate {
         hint: 'Add the tool to `tools` of ToolGate.open. If it is free, register it with the MCP server instead.',
       })
     }
+    this.#descriptions.get(name)?.complete(config)
     let current = handler as AnyHandler
     // With an `inputSchema` the arguments come before the context.
     const paid = (...parts: readonly unknown[]): Promise<ToolResult> => {
@@ -155,14 +177,14 @@ export class ToolGate {
     return this.#run(serving, decision)
   }
 
-  async #respond({ call, request }: Serving, decision: Decision & { type: 'response' }): Promise<ToolResult> {
+  async #respond({ request }: Serving, decision: Decision & { type: 'response' }): Promise<ToolResult> {
     const { response, undelivered } = decision
     if (request.signal.aborted) await undelivered?.()
-    return resultOf(response, call.name)
+    return resultOf(response)
   }
 
   async #run(serving: Serving, { admission }: Decision & { type: 'paid' }): Promise<ToolResult> {
-    const { run, call } = serving
+    const { run } = serving
     const { signal } = serving.context.mcpReq
     // Stops waiting for a handler that never answers.
     const disconnected = (): void => void admission.disconnected().catch(() => {})
@@ -190,7 +212,7 @@ export class ToolGate {
       return withReceipt(tooLarge(this.#maxResultBytes, admission.settled !== undefined), admission.headers)
     }
     const settled = await admission.settle(answer)
-    if ('response' in settled) return resultOf(settled.response, call.name)
+    if ('response' in settled) return resultOf(settled.response)
     if (signal.aborted) await admission.undelivered()
     return withReceipt(result, settled.headers)
   }
@@ -268,7 +290,7 @@ function answerOf(result: CallToolResult): ToolAnswer {
  * Returns the tool result for a response that the gate gives in the tool's place: a price, a refusal, an earlier
  * result, or a temporary failure.
  */
-async function resultOf(response: Response, name: string): Promise<CallToolResult> {
+async function resultOf(response: Response): Promise<CallToolResult> {
   const { status, headers } = response
   const text = await response.text()
   const body = parsed(text)
@@ -277,7 +299,7 @@ async function resultOf(response: Response, name: string): Promise<CallToolResul
   if (status === 402 && header !== null) {
     const required = fromHeader(header) as PaymentRequired
     const message = required.error === 'Payment required' ? undefined : messageIn(body)
-    return withReceipt(paymentRequired(required, name, message), [...headers])
+    return withReceipt(paymentRequired(required, message), [...headers])
   }
   const retryAfterSeconds = Number(headers.get('Retry-After') ?? Number.NaN)
   const members = {
@@ -291,18 +313,17 @@ async function resultOf(response: Response, name: string): Promise<CallToolResul
 function announcementOf({ accepts }: PaidTool): { [key: string]: unknown } {
   const prices = ([accepts].flat() as readonly ToolAccept[]).map(({ price }) => fixedDollars(price))
   const isOne = prices[0] !== undefined && prices.every((price) => price === prices[0])
-  return { [isPaidKey]: true, ...(isOne ? { [dollarsKey]: prices[0] } : {}) }
+  return { [Discovery.paidToolKey]: true, ...(isOne ? { [dollarsKey]: prices[0] } : {}) }
 }
 
 /**
  * The result that asks for a payment: the same JSON twice, as the transport specifies, once more for buyers of the other
  * dialect, and instructions in plain text.
  */
-function paymentRequired(required: PaymentRequired, name: string, message: string = help): CallToolResult {
-  const named = { ...required, resource: { ...required.resource, url: toolUrl(name) } }
-  const texts = [JSON.stringify(named), message]
+function paymentRequired(required: PaymentRequired, message: string = help): CallToolResult {
+  const texts = [JSON.stringify(required), message]
   const content = texts.map((text) => ({ type: 'text' as const, text }))
-  return { isError: true, structuredContent: named, content, _meta: { [errorKey]: named } }
+  return { isError: true, structuredContent: required, content, _meta: { [errorKey]: required } }
 }
 
 /** Not a payment requirement, because a buyer that is asked to pay again might do so. */
@@ -340,11 +361,14 @@ function routeKey(name: string): string {
 }
 
 /** The gate's route for a tool. The method is POST because a tool call may not be repeatable. */
-function routeOf({ accepts, description, settleFirstAbove }: PaidTool): Route {
+function routeOf({ accepts, description, settleFirstAbove, serviceName, tags, iconUrl }: PaidTool): Route {
   const list = (Array.isArray(accepts) ? accepts : [accepts]) as readonly ToolAccept[]
   return {
     accepts: list.map(acceptOf),
     description,
+    serviceName,
+    tags,
+    iconUrl,
     settleFirstAbove,
     mimeType: 'application/json',
     varyBy: [argumentsHeader],

@@ -27,18 +27,37 @@ export type ToolAccept = Omit<Accept, 'price' | 'payTo' | 'paymentFlow'> & {
 }
 
 /** A tool that has to be paid for. */
-export type PaidTool = Pick<Route, 'description' | 'settleFirstAbove'> & {
+export type PaidTool = Pick<Route, 'description' | 'settleFirstAbove' | 'serviceName' | 'tags' | 'iconUrl'> & {
   /** The ways to pay; a buyer chooses one. */
   readonly accepts: ToolAccept | readonly ToolAccept[]
+  /**
+   * Example arguments, for catalogues. A facilitator calls the tool with them to confirm its price, without a payment.
+   *
+   * @default none: a facilitator calls the tool without arguments
+   */
+  readonly example?: { readonly [name: string]: unknown } | undefined
+  /**
+   * An example of the structured content that the tool returns, for catalogues.
+   *
+   * @default none
+   */
+  readonly outputExample?: { readonly [name: string]: unknown } | undefined
 }
 
 /** Options of `ToolGate.open`. */
 export type ToolGateOptions = Omit<
   GateOptions,
-  'routes' | 'basePath' | 'origin' | 'cors' | 'paywall' | 'passes' | 'receipts'
+  'routes' | 'basePath' | 'origin' | 'cors' | 'paywall' | 'passes' | 'discovery'
 > & {
   /** The paid tools, by name. */
   tools: { readonly [name: string]: PaidTool }
+  /**
+   * The public address of the MCP server, such as `https://example.com/mcp`. Offers and receipts name it, and describe
+   * each tool with its `inputSchema`, so that the catalogues of facilitators can list it.
+   *
+   * @default none: offers name `mcp://tool/NAME`, and catalogues do not list the tools
+   */
+  url?: string | undefined
   /**
    * The size limit of a tool's result, which is kept until its payment is settled.
    *

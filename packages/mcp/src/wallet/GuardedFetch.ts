@@ -3,14 +3,14 @@
  * connects to the checked addresses only, so a name that later resolves to another address has no effect.
  */
 
-import { type LookupAddress, lookup } from 'node:dns'
-import { isIP, type LookupFunction, type Socket } from 'node:net'
+import { lookup } from 'node:dns'
+import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { canonicalAddress, type Interfaces, isOwnAddress, isPublicAddress } from '@latchkey/x402/addresses'
+import { checkedLookup, isOwnAddress, isOwnPeer, isPublicAddress, type SystemFacts } from '@latchkey/x402/addresses'
 import type { Agent, buildConnector } from 'undici'
 import { ToolError } from './ToolError.js'
 
-export { isOwnAddress, isPublicAddress } from '@latchkey/x402/addresses'
+export { isOwnAddress, isPublicAddress, type Resolve } from '@latchkey/x402/addresses'
 
 /** Restricts which servers may be reached. */
 export type Destinations = {
@@ -28,16 +28,7 @@ export type Destinations = {
   allowHosts?: readonly string[] | undefined
 }
 
-type Lookup = Parameters<LookupFunction>
-/** Like `lookup` of `node:dns` with the option `all`. */
-export type Resolve = (
-  hostname: string,
-  options: { readonly all: true },
-  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void
 type Connect = ReturnType<typeof buildConnector>
-/** Information from the system about names and about this machine. */
-export type SystemFacts = { readonly resolve: Resolve; readonly interfaces: Interfaces }
 type IsAllowed = (address: string) => Promise<boolean>
 
 const connectMs = 10_000
@@ -122,18 +113,17 @@ function guardedConnect(build: typeof buildConnector, destinations: Destinations
     const refuse = (): void => callback(refused(host, options.protocol), null)
     const connected: typeof callback = (...[error, socket]) => {
       if (error !== null) return callback(error, null)
-      if (!isOwnPeer(socket, destinations)) return callback(null, socket)
+      if (destinations.allowPrivate === true || !isOwnPeer(socket)) return callback(null, socket)
       socket.destroy()
       return refuse()
     }
     if (isIP(host) !== 0 || host.includes('%')) {
       return void isAllowed(host).then((isGood) => (isGood ? plain(options, connected) : refuse()), refuse)
     }
-    const checked = build({
-      timeout: connectMs,
-      lookup: checkedLookup(isAllowed, options.protocol, facts.resolve),
-    } as never)
-    return checked(options, connected)
+    const { resolve } = facts
+    const notAllowed = (hostname: string): ToolError => refused(hostname, options.protocol)
+    const lookupAddress = checkedLookup({ resolve, isAllowed, maxAddresses, refused: notAllowed })
+    return build({ timeout: connectMs, lookup: lookupAddress } as never)(options, connected)
   }
 }
 
@@ -143,31 +133,9 @@ function ruleFor(isTls: boolean, { allowPrivate = false }: Destinations, { inter
     isPublicAddress(address) && !(await isOwnAddress(address, interfaces)) ? isTls : allowPrivate
 }
 
-/** Whether the connection never left this machine: both of its ends have the same address. */
-function isOwnPeer({ localAddress = '', remoteAddress = '' }: Socket, { allowPrivate = false }: Destinations): boolean {
-  return !allowPrivate && canonicalAddress(localAddress) === canonicalAddress(remoteAddress)
-}
-
 function isAllowedHost(host: string, port: string, protocol: string, { allowHosts = [] }: Destinations): boolean {
   const [name, actual] = [host.includes(':') ? `[${host}]` : host, port || (protocol === 'https:' ? '443' : '80')]
   return allowHosts.some((one) => [name, host, `${name}:${actual}`].includes(one.toLowerCase()))
-}
-
-/** Requires every address of the name to be allowed, because any of them may be connected to. */
-function checkedLookup(isAllowed: IsAllowed, protocol: string, resolve: Resolve): LookupFunction {
-  return (hostname: Lookup[0], options: Lookup[1], callback: Lookup[2]) => {
-    const refuse = (): void => callback(refused(hostname, protocol), '', 0)
-    resolve(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) return callback(error, '', 0)
-      const [first] = addresses
-      if (first === undefined || addresses.length > maxAddresses) return refuse()
-      Promise.all(addresses.map(({ address }) => isAllowed(address))).then((allowed) => {
-        if (allowed.includes(false)) return refuse()
-        if (options.all === true) return callback(null, addresses as never, 0)
-        return callback(null, first.address, first.family)
-      }, refuse)
-    })
-  }
 }
 
 function refused(host: string, protocol: string): ToolError {

@@ -8,8 +8,7 @@ import { boundsProblem, messageBounds } from './boundedJson.js'
 
 /** In a result: the payment requirement. */
 export const errorKey = 'x402/error'
-/** In `tools/list`: whether a tool has to be paid for, and its price in dollars if it is fixed. */
-export const isPaidKey = 'agents-x402/paymentRequired'
+/** In `tools/list`, beside `Discovery.paidToolKey`: the price of a tool in dollars, if it is fixed. */
 export const dollarsKey = 'agents-x402/priceUSD'
 
 /** How a payment is written: as the object of the specification, or as the text of the other dialect. */

@@ -19,6 +19,19 @@ export function toolUrl(name: string): string {
   return `${prefix}${name}`
 }
 
+/**
+ * The URL that identifies a tool of a server with a public address: the fragment is the name of the tool.
+ *
+ * @throws McpError if the address is not an http or https URL without a fragment
+ */
+export function serverToolUrl(server: string, name: string): string {
+  const url = typeof server === 'string' && URL.canParse(server) ? new URL(server) : undefined
+  const isPlain = url?.username === '' && url.password === '' && url.hash === '' && url.search === ''
+  if (isPlain && /^https?:$/.test(url.protocol)) return `${url.href}#${name}`
+  const hint = 'Pass the public address of the MCP server, such as "https://example.com/mcp".'
+  throw new McpError('invalid_tool_option', `url cannot be ${JSON.stringify(server)}`, { hint })
+}
+
 /** @throws McpError if the name cannot be part of a URL unchanged */
 export function checkToolName(name: string): void {
   if (typeof name === 'string' && plainName.test(name)) return

@@ -10,6 +10,7 @@ const titles: { readonly [event: string]: string } = {
   program_signed: 'Program signed',
   multisig_signed: 'Multisig signature made',
   receipt_signed: 'Receipt signed',
+  offer_signed: 'Offer signed',
   signature_refused: 'Signature refused',
   reservation_returned: 'Amount released: the transaction never entered the ledger',
   wallet_created: 'Wallet created',
@@ -51,7 +52,14 @@ const titles: { readonly [event: string]: string } = {
 export const eventKinds: readonly { name: string; events: readonly string[] }[] = [
   {
     name: 'Signatures',
-    events: ['transaction_signed', 'program_signed', 'multisig_signed', 'receipt_signed', 'reservation_returned'],
+    events: [
+      'transaction_signed',
+      'program_signed',
+      'multisig_signed',
+      'receipt_signed',
+      'offer_signed',
+      'reservation_returned',
+    ],
   },
   { name: 'Refusals and wrong passwords', events: ['signature_refused', 'operation_refused', 'wrong_password'] },
   {

@@ -56,6 +56,12 @@ test('supported names one fee payer, always the same', async (t) => {
   assert.equal(plain.supported().kinds[0]!.extra, undefined)
 })
 
+test('with canonical ids, supported lists the id of the standard alone', async (t) => {
+  const { facilitator, chain } = await setUp(t, { networkIds: 'canonical' })
+  assert.deepEqual([...new Set(facilitator.supported().kinds.map(({ network }) => network))], [chain.caip2])
+  await assert.rejects(setUp(t, { networkIds: 'none' as 'both' }), /networkIds cannot be "none"/)
+})
+
 test('verify returns the payer, simulates once and submits nothing', async (t) => {
   const { facilitator, node } = await setUp(t)
   const { payload, requirements } = sponsored()

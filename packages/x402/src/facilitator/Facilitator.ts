@@ -9,6 +9,7 @@ import {
   type VerifyResponse,
 } from '@latchkey/x402-wire'
 import { type Chain, chainList } from '../chain/Chain.js'
+import { checkedNetworkIds, type NetworkIds } from '../chain/networkIds.js'
 import { Catalogue } from './discovery/Catalogue.js'
 import { FacilitatorHookCalls } from './FacilitatorHooks.js'
 import { type ErrorListener, type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
@@ -24,6 +25,7 @@ import { responseOf, Settler } from './settle/Settler.js'
 import { failureCode } from './settle/settlementStep.js'
 import { MemoryListings } from './store/Listings.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from './store/Settlements.js'
+import { supportedKinds } from './supportedKinds.js'
 import {
   isUpto,
   transactionIdOf,
@@ -52,6 +54,7 @@ export class Facilitator {
   /** The resources whose payments were settled; undefined without the option `discovery`. */
   readonly catalogue: Catalogue | undefined
   readonly #chains: readonly Chain[]
+  readonly #networkIds: NetworkIds
   readonly #feePayers: FeePayers
   readonly #options: FacilitatorLimits
   readonly #store: SettlementStore
@@ -65,12 +68,13 @@ export class Facilitator {
   readonly #health: Health
   readonly #hooks: FacilitatorHookCalls | undefined
 
-  /** @throws OptionsError if no chain is passed, for a fee payer without an address, or for a hook that is no function */
+  /** @throws OptionsError if no chain is passed, for a fee payer without an address, or for an option that cannot be used */
   constructor(options: FacilitatorOptions) {
     const { feePayer, policy } = options
     const store: SettlementStore = options.store ?? new MemorySettlements()
     const chains = chainList(options.chains)
     this.#chains = chains
+    this.#networkIds = checkedNetworkIds(options.networkIds)
     this.metrics = new Metrics(() => nodeMetrics(chains))
     this.#options = limitsOf(options)
     this.#store = store
@@ -130,18 +134,8 @@ export class Facilitator {
 
   /** The response of GET /supported. Fee accounts that can pay come first. */
   supported(): SupportedResponse {
-    const kinds = this.#chains.flatMap((chain) => {
-      const payers = this.#feePayers.working(chain.caip2)
-      const extras = payers.length === 0 ? [{}] : payers.map(({ address }) => ({ extra: { feePayer: address } }))
-      // Only the named account can send a group of the scheme `upto`.
-      const schemes = payers.length === 0 ? ['exact'] : ['exact', 'upto']
-      // Listed under both ids: published sellers look up the id that they know, and use its first kind.
-      return schemes.flatMap((scheme) =>
-        extras.flatMap((extra) =>
-          chain.ids.map((id) => ({ x402Version: 2, scheme, network: id as `${string}:${string}`, ...extra })),
-        ),
-      )
-    })
+    const payersOf = ({ caip2 }: Chain) => this.#feePayers.working(caip2).map(({ address }) => address)
+    const kinds = this.#chains.flatMap((chain) => supportedKinds(chain, payersOf(chain), this.#networkIds))
     const extensions = this.catalogue === undefined ? [] : [Discovery.key]
     return { kinds, extensions, signers: { 'algorand:*': [...this.#feePayers.addresses] } }
   }

@@ -38,6 +38,14 @@ export type FacilitatorOptions = FacilitatorHooks & {
    */
   discovery?: DiscoveryOptions | undefined
   /**
+   * The ids of networks in the response of GET /supported: `both` lists each network under the CAIP-2 id of the standard
+   * and under the id with the whole genesis hash, which older sellers look up; `canonical` lists the standard's id alone,
+   * which strict checkers require. Payments with either id are settled.
+   *
+   * @default 'both'
+   */
+  networkIds?: 'both' | 'canonical' | undefined
+  /**
    * The highest fee for each transaction of a group, even if the network is busy. Below this limit, the facilitator
    * pays no more than the network asks for.
    *

@@ -4,6 +4,7 @@ export { LatchkeyError } from '@latchkey/algorand'
 export { PaywallError } from '@latchkey/pages/paywall'
 export {
   type AssetAmount,
+  Discovery,
   type Money,
   type PassScope,
   type PaymentPayload,

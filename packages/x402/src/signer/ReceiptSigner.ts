@@ -1,5 +1,5 @@
-/** Signers of receipts: a seller's statement, with one of its keys, that a payment opened a resource. */
-import { Address, Ed25519, Mnemonic, SignedReceipt } from '@latchkey/algorand'
+/** Signers of receipts and offers: a seller's statements, with one of its keys, on payments and prices. */
+import { Address, Ed25519, Mnemonic, SignedOffer, SignedReceipt } from '@latchkey/algorand'
 import { Kmd, type Wallet } from '@latchkey/kmd-client'
 import type { KmdSignerOptions } from './Kmd.js'
 import { checkSender } from './Signer.js'
@@ -13,6 +13,12 @@ export type ReceiptSigner = {
   readonly address: string
   /** Returns the receipt as a compact JWS. */
   readonly sign: (fields: ReceiptFields) => Promise<string> | string
+  /**
+   * Returns an offer as a compact JWS.
+   *
+   * @default the key signs receipts alone
+   */
+  readonly signOffer?: ((offer: SignedOffer.Offer) => Promise<string> | string) | undefined
 }
 
 /**
@@ -39,6 +45,10 @@ export function fromSeed(seed: Uint8Array): ReceiptSigner {
       const bytes = SignedReceipt.bytesToSign(publicKey, { ...fields, issuedAt })
       return SignedReceipt.attach(bytes, Ed25519.sign(bytes, secretKey))
     },
+    signOffer: (offer) => {
+      const bytes = SignedOffer.bytesToSign(publicKey, offer)
+      return SignedOffer.attach(bytes, Ed25519.sign(bytes, secretKey))
+    },
   }
 }
 
@@ -63,5 +73,9 @@ export function fromKmd({ kmd, wallet, password, address }: Omit<KmdSignerOption
     })
     return opening
   }
-  return { address, sign: async (fields) => (await opened()).signReceipt({ address, ...fields }) }
+  return {
+    address,
+    sign: async (fields) => (await opened()).signReceipt({ address, ...fields }),
+    signOffer: async (offer) => (await opened()).signOffer({ address, ...offer }),
+  }
 }

@@ -124,7 +124,7 @@ test('lies about payee, address, method, asset and network list nothing and chan
   setup.catalogue.add({} as never, settled())
   assert.deepEqual(await only(setup), before)
   assert.deepEqual(setup.errors, [])
-  assert.ok(!setup.asked.some((one) => /DELETE|PUT|CONNECT|password/.test(one)))
+  assert.ok(!setup.asked.some((one) => /CONNECT|password/.test(one)))
 })
 
 test('a payment in another asset or on another network than the 402 names is not confirmed', async (t) => {
@@ -244,6 +244,73 @@ test('descriptions that refer to other documents, are large or belong to another
     assert.deepEqual(await setup.urls(), [], JSON.stringify(bazaar).slice(0, 200))
     assert.equal(setup.asked.length, 1)
   }
+})
+
+const toolOffer = (toolName: string, change: Partial<PaymentRequired> = {}) =>
+  required('/mcp', {
+    resource: { url: `${shop}/mcp#${toolName}`, description: 'The weather' },
+    extensions: Discovery.toolDeclaration({ toolName, inputSchema: { type: 'object' }, example: { city: 'Rome' } }),
+    ...change,
+  })
+
+test('each tool of an MCP server has its own listing, confirmed by a call with its example', async (t) => {
+  const calls: unknown[] = []
+  const setup = setUp(t, {
+    fetchOffer: async ({ tool, method }) => {
+      calls.push({ ...tool, method })
+      return toolOffer(tool!.name)
+    },
+  })
+  for (const name of ['forecast', 'report', 'forecast']) setup.catalogue.add(payloadOf(toolOffer(name)), settled())
+  assert.deepEqual((await setup.urls()).sort(), [`MCP ${shop}/mcp forecast`, `MCP ${shop}/mcp report`])
+  assert.deepEqual(
+    calls,
+    ['forecast', 'report'].map((name) => ({ name, arguments: { city: 'Rome' }, method: 'MCP' })),
+  )
+  const find = (facets: string[], terms: string[] = []) => setup.catalogue.find({ facets, terms, limit: 10, offset: 0 })
+  assert.equal((await find(['type:mcp']))!.total, 2)
+  assert.equal((await find(['type:http']))!.total, 0)
+  assert.equal((await find([], ['report']))!.listings[0]!.resource, `${shop}/mcp`)
+})
+
+test('lies about tools list nothing', async (t) => {
+  const declared = toolOffer('forecast').extensions!['bazaar'] as { info: { input: object }; schema: object }
+  const withInput = (change: object) => ({
+    bazaar: { ...declared, info: { input: { ...declared.info.input, ...change } } },
+  })
+  const outside = { inputSchema: { properties: { a: { $ref: 'https://evil.example/' } } } }
+  const offers = [
+    toolOffer('report'),
+    toolOffer('forecast', { accepts: [offerTo(stranger.address)] }),
+    toolOffer('forecast', { resource: { url: 'https://evil.example/mcp' } }),
+    toolOffer('forecast', { extensions: withInput(outside) }),
+    toolOffer('forecast', { extensions: withInput({ inputSchema: 7 }) }),
+    toolOffer('forecast', { extensions: withInput({ transport: 'carrier pigeon' }) }),
+    toolOffer('forecast', { extensions: withInput({ other: 1 }) }),
+    toolOffer('forecast', { extensions: required('/mcp').extensions! }),
+  ]
+  for (const [index, offer] of offers.entries()) {
+    const setup = setUp(t, { fetchOffer: async () => offer })
+    setup.catalogue.add(payloadOf(toolOffer('forecast')), settled())
+    assert.deepEqual(await setup.urls(), [], `${index}`)
+  }
+  const setup = setUp(t)
+  for (const toolName of ['', 'a b', 'x'.repeat(129), '\u202e', 7]) {
+    setup.catalogue.add(payloadOf(toolOffer('a', { extensions: withInput({ toolName }) })), settled())
+  }
+  setup.catalogue.add(payloadOf(toolOffer('a', { resource: { url: 'mcp://tool/a' } })), settled())
+  assert.deepEqual(await setup.urls(), [])
+  assert.deepEqual(setup.asked, [])
+})
+
+test('a description that does not follow its own schema is not listed', async (t) => {
+  const { info, schema } = required('/weather').extensions!['bazaar'] as { info: object; schema: object }
+  const setup = setUp(t)
+  const bazaar = { info: { ...info, output: { type: 7 } }, schema }
+  setup.offers.set(`GET ${shop}/weather`, required('/weather', { extensions: { bazaar } }))
+  setup.catalogue.add(payloadOf(required('/weather')), settled())
+  assert.deepEqual(await setup.urls(), [])
+  assert.equal(setup.asked.length, 1)
 })
 
 test('text of sellers is cut and loses hidden characters, and cannot imitate a filter', async (t) => {

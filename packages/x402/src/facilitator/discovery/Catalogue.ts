@@ -193,11 +193,11 @@ export class Catalogue {
   }
 
   /** The 402 of the seller; undefined if the seller cannot be asked, which is not an error of the facilitator. */
-  async #offer({ url, method }: ListingClaim) {
+  async #offer({ url, method, tool }: ListingClaim) {
     this.#fetchOffer ??= (await import('#fetch-offer')).fetchOffer
     const { allowPrivate } = this.#options
     const { signal } = this.#stop
-    return this.#fetchOffer({ url, method, allowPrivate, timeoutMs: fetchMs, signal }).catch(() => undefined)
+    return this.#fetchOffer({ url, method, tool, allowPrivate, timeoutMs: fetchMs, signal }).catch(() => undefined)
   }
 
   #count(one: ListingCount): void {

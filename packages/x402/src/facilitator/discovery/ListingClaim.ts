@@ -4,20 +4,25 @@
  */
 import { Json } from '@latchkey/algorand'
 import { Discovery, type PaymentPayload } from '@latchkey/x402-wire'
+import { isBounded } from './checkInfo.js'
+import type { ToolRequest } from './fetch-offer/FetchOffer.js'
 
 export type ListingClaim = {
   /** Without query and fragment. */
   readonly url: URL
+  /** The method of an HTTP request, or `MCP` for a tool. */
   readonly method: string
+  /** The tool, if the resource is one. */
+  readonly tool?: ToolRequest | undefined
   /** The key that the listing has if the claim is true. */
   readonly key: string
 }
 
-/**
- * The methods of requests that are sent to ask a seller. The others may change something at an address that a stranger
- * named.
- */
-const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST'])
+/** The method that listings of tools have. */
+export const toolMethod = 'MCP'
+const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
+/** Of example arguments as JSON. */
+const maxArgumentsLength = 2_048
 const maxUrlLength = 2_048
 /** Longer paths are not listed. */
 const maxPathLength = 512
@@ -25,12 +30,32 @@ const maxPathLength = 512
 /** Undefined if the payment describes no resource that can be listed. */
 export function claimOf({ resource, extensions }: PaymentPayload): ListingClaim | undefined {
   const input = Discovery.infoOf(extensions)?.['input']
-  if (!Json.isObject(input) || input['type'] !== 'http') return undefined
-  const { method } = input
   const url = resourceUrl(resource?.url)
-  if (url === undefined || typeof method !== 'string' || !methods.has(method)) return undefined
+  if (url === undefined || !Json.isObject(input)) return undefined
+  if (input['type'] === 'mcp') return toolClaim(url, input)
+  if (input['type'] !== 'http') return undefined
+  const { method } = input
+  if (typeof method !== 'string' || !methods.has(method)) return undefined
   const extension = (extensions as Json.Members)[Discovery.key] as Json.Members
   return { url, method, key: keyOf(method, url, templateOf(extension['routeTemplate'], url)) }
+}
+
+function toolClaim(url: URL, input: Json.Members): ListingClaim | undefined {
+  const name = Discovery.toolNameOf(input)
+  if (name === undefined) return undefined
+  const { example } = input
+  const isSmall = Json.isObject(example) && isBounded(example) && JSON.stringify(example).length <= maxArgumentsLength
+  return {
+    url,
+    method: toolMethod,
+    tool: { name, arguments: isSmall ? example : {} },
+    key: toolKey(url, name),
+  }
+}
+
+/** The key of a tool. Names of tools have no space. */
+export function toolKey(url: URL, name: string): string {
+  return `${keyOf(toolMethod, url, undefined)} ${name}`
 }
 
 /** The address of a resource without its query; undefined if it is not one that can be asked for. */

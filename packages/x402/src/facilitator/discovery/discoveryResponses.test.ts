@@ -35,12 +35,16 @@ async function open(t: TestContext, paths: readonly string[], options: object = 
   }
 }
 
-test('lists resources in both forms', async (t) => {
+test('lists resources in all forms', async (t) => {
   const get = await open(t, ['/weather'])
   const { status, body } = await get('/discovery/resources')
   assert.equal(status, 200)
-  assert.deepEqual(Object.keys(body), ['x402Version', 'items', 'pagination'])
-  assert.deepEqual(body['pagination'], { limit: 50, offset: 0, total: 1 })
+  const pagination = { limit: 50, offset: 0, total: 1 }
+  const metadata = { method: 'GET', description: 'The weather' }
+  const { items: _, ...others } = body
+  // The older clients read the members beside `items` and `pagination`.
+  const resources = [{ url: `${shop}/weather`, type: 'http', metadata }]
+  assert.deepEqual(others, { x402Version: 2, pagination, resources, ...pagination })
   const [item] = body['items'] as unknown as [{ [name: string]: unknown }]
   const { extensions } = required('/weather')
   assert.deepEqual(

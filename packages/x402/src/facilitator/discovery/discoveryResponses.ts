@@ -1,10 +1,11 @@
 /**
- * `GET /discovery/resources` and `GET /discovery/search`, in the form of the specification and in the form of the
- * hosted Algorand facilitator.
+ * `GET /discovery/resources` and `GET /discovery/search`, in the form of the specification and in the forms of the
+ * hosted Algorand facilitator and of older clients.
  */
 import { Bytes, Hash } from '@latchkey/algorand'
 import { Discovery } from '@latchkey/x402-wire'
 import type { Listing, ListingPage, ListingQuery } from '../store/Listings.js'
+import { toolMethod } from './ListingClaim.js'
 import { facet, networkFacet, wellFormed } from './listingFrom.js'
 
 const defaultLimit = 50
@@ -32,7 +33,8 @@ export const listResources: DiscoveryEndpoint = async (parameters, find) => {
   const found = await find({ facets, terms, limit, offset })
   if (found === undefined) return busy
   const { listings, total } = found
-  return ok({ x402Version: 2, items: listings.map(itemOf), pagination: { limit, offset, total } })
+  const pagination = { limit, offset, total }
+  return ok({ x402Version: 2, items: listings.map(itemOf), pagination, ...olderForm(listings, pagination) })
 }
 
 /** The resources that match a text. */
@@ -97,9 +99,10 @@ function wholeNumber(text: string | null, absent: number, max: number): number |
 function itemOf({ key, resource, method, payTo, content, ...listing }: Listing): object {
   const { accepts, extensions, ...described } = content
   const info = Discovery.infoOf(extensions)
+  const isTool = method === toolMethod
   return {
     resource,
-    type: 'http',
+    type: isTool ? 'mcp' : 'http',
     x402Version: 2,
     accepts,
     lastUpdated: time(listing.confirmedMs),
@@ -107,7 +110,7 @@ function itemOf({ key, resource, method, payTo, content, ...listing }: Listing):
     extensions,
     id: Bytes.toBase64Url(Hash.sha512_256(Bytes.fromUtf8(key))).slice(0, 22),
     resourceUrl: resource,
-    method,
+    ...(isTool ? {} : { method }),
     merchantId: payTo,
     ...(info === undefined ? {} : { discoveryInfo: info }),
     // Every settled payment was verified. Those that were only verified are not counted.
@@ -116,6 +119,19 @@ function itemOf({ key, resource, method, payTo, content, ...listing }: Listing):
     firstSeen: time(listing.firstSettledMs),
     lastSeen: time(listing.lastSettledMs),
   }
+}
+
+/** The form that PyPI `x402-avm` reads. */
+function olderForm(listings: readonly Listing[], pagination: object): object {
+  const resources = listings.map(({ resource, method, content: { description } }) => {
+    const isTool = method === toolMethod
+    return {
+      url: resource,
+      type: isTool ? 'mcp' : 'http',
+      metadata: isTool ? { description } : { method, description },
+    }
+  })
+  return { resources, ...pagination }
 }
 
 function time(ms: number): string {

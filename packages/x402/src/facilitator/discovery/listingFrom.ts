@@ -2,7 +2,8 @@
 import { Json, Network, VisibleText } from '@latchkey/algorand'
 import { Discovery, type PaymentRequired, type PaymentRequirements } from '@latchkey/x402-wire'
 import type { Listing, ListingContent } from '../store/Listings.js'
-import { addressOf, keyOf, type ListingClaim, resourceUrl, templateOf } from './ListingClaim.js'
+import { isBounded, isValidInfo } from './checkInfo.js'
+import { addressOf, keyOf, type ListingClaim, resourceUrl, templateOf, toolKey, toolMethod } from './ListingClaim.js'
 
 /** A payment that was settled for a resource. */
 export type SettledPayment = {
@@ -29,17 +30,15 @@ const maxWordsLength = 1_000
 const maxOffers = 16
 const maxOffersLength = 4 * 1024
 
-export function listingFrom(
-  required: PaymentRequired,
-  { url, method }: ListingClaim,
-  payment: SettledPayment,
-): Confirmation {
+export function listingFrom(required: PaymentRequired, claim: ListingClaim, payment: SettledPayment): Confirmation {
+  const { url, method, tool } = claim
   const { resource, accepts, extensions } = required
   if (!isSameResource(resourceUrl(resource?.url), url)) return unconfirmed
   if (!accepts.some((offer) => isOfPayment(offer, payment))) return unconfirmed
   const extension = Json.isObject(extensions) ? extensions[Discovery.key] : undefined
-  if (!Json.isObject(extension)) return { type: 'undescribed', key: keyOf(method, url, undefined) }
-  const described = descriptionOf(extension, method, url)
+  if (!Json.isObject(extension))
+    return { type: 'undescribed', key: tool === undefined ? keyOf(method, url, undefined) : claim.key }
+  const described = descriptionOf(extension, claim)
   if (described === undefined) return unconfirmed
   const { template, cleaned } = described
   const content = contentOf(required, cleaned)
@@ -49,14 +48,14 @@ export function listingFrom(
   return {
     type: 'listed',
     listing: {
-      key: keyOf(method, url, template),
+      key: tool === undefined ? keyOf(method, url, template) : toolKey(url, tool.name),
       resource: address,
       method,
       origin: url.origin,
       payTo,
       content,
       facets: facetsOf(content, method, payTo),
-      words: wordsOf(address, content),
+      words: wordsOf(address, content, tool?.name),
       firstSettledMs: settledMs,
       lastSettledMs: settledMs,
       confirmedMs: settledMs,
@@ -80,18 +79,17 @@ function isOfPayment({ scheme, payTo, asset, network }: PaymentRequirements, pay
 
 type Described = { readonly template: string | undefined; readonly cleaned: Json.Members }
 
-/** The description without hidden characters; undefined if it is not one of an HTTP request with this method. */
-function descriptionOf(extension: Json.Members, method: string, url: URL): Described | undefined {
+/** The description without hidden characters; undefined if it is not a valid one of the resource. */
+function descriptionOf(extension: Json.Members, { method, url, tool }: ListingClaim): Described | undefined {
   const { info, schema } = extension
   const input = Json.isObject(info) ? info['input'] : undefined
   if (!Json.isObject(info) || !Json.isObject(input) || !Json.isObject(schema)) return undefined
-  if (input['type'] !== 'http' || input['method'] !== method) return undefined
-  const { bodyType } = input
-  if (bodyType !== undefined && !(Discovery.hasBody(method) && isBodyType(bodyType))) return undefined
-  if (Discovery.outsideReference(schema) !== undefined) return undefined
+  if (!isBounded(extension) || Discovery.outsideReference(schema) !== undefined) return undefined
+  if (!(tool === undefined ? isOfRequest(input, method) : isOfTool(input, tool.name))) return undefined
+  if (!isValidInfo(info, schema)) return undefined
   // The values of path parameters come from the request, and so from the buyer.
   const { pathParams: _, ...rest } = input
-  const template = templateOf(extension['routeTemplate'], url)
+  const template = tool === undefined ? templateOf(extension['routeTemplate'], url) : undefined
   const own = {
     info: { ...info, input: rest },
     schema,
@@ -99,6 +97,18 @@ function descriptionOf(extension: Json.Members, method: string, url: URL): Descr
   }
   const json = VisibleText.replaceHidden(JSON.stringify(own), '')
   return json.length > maxExtensionLength ? undefined : { template, cleaned: JSON.parse(json) as Json.Members }
+}
+
+function isOfRequest({ type, method: described, bodyType }: Json.Members, method: string): boolean {
+  if (type !== 'http' || described !== method) return false
+  return bodyType === undefined || (Discovery.hasBody(method) && isBodyType(bodyType))
+}
+
+function isOfTool(input: Json.Members, name: string): boolean {
+  const { type, inputSchema, transport } = input
+  const isTool = type === 'mcp' && Discovery.toolNameOf(input) === name && Json.isObject(inputSchema)
+  const isTransport = transport === undefined || transport === 'streamable-http' || transport === 'sse'
+  return isTool && isTransport && Discovery.outsideReference(inputSchema) === undefined
 }
 
 function isBodyType(value: unknown): boolean {
@@ -142,12 +152,17 @@ function facetsOf({ accepts, extensions }: ListingContent, method: string, payTo
   const schemes = accepts.map(({ scheme }) => facet('scheme', scheme))
   const networks = accepts.map(({ network }) => networkFacet(network))
   const names = Object.keys(extensions).map((name) => facet('extension', name))
-  const own = [facet('type', 'http'), facet('method', method), facet('payTo', payTo)]
+  const kind = method === toolMethod ? [facet('type', 'mcp')] : [facet('type', 'http'), facet('method', method)]
+  const own = [...kind, facet('payTo', payTo)]
   return [...new Set([...own, ...schemes, ...networks, ...names])]
 }
 
-function wordsOf(address: string, { description = '', serviceName = '', tags = [] }: ListingContent): string {
-  const text = [serviceName, tags.join(' '), description, address].join(' ')
+function wordsOf(
+  address: string,
+  { description = '', serviceName = '', tags = [] }: ListingContent,
+  toolName = '',
+): string {
+  const text = [toolName, serviceName, tags.join(' '), description, address].join(' ')
   return wellFormed(text.slice(0, maxWordsLength)).toLowerCase()
 }
 

@@ -255,5 +255,7 @@ function isForThis({ resource }: PaymentPayload, required: PaymentRequired): boo
   if (resource?.url === undefined || resource.url === required.resource.url) return true
   if (!URL.canParse(resource.url)) return false
   const [paid, current] = [new URL(resource.url), new URL(required.resource.url)]
-  return paid.pathname === current.pathname && paid.search === current.search
+  // The fragment of a route's own `resource` is a part of its name.
+  const isSamePart = current.hash === '' || paid.hash === current.hash
+  return paid.pathname === current.pathname && paid.search === current.search && isSamePart
 }

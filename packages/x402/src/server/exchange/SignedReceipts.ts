@@ -28,16 +28,18 @@ export class SignedReceipts {
   }
 
   /**
-   * Undefined if the seller signs no receipts. Without an origin, a buyer could have any host signed, in its Host header.
+   * Undefined if the seller signs no receipts. Without an origin, a buyer could have any host signed, in its Host header,
+   * unless every route names its own URL.
    *
    * @throws OptionsError
    */
   static of(
-    { receipts, origin }: Pick<GateOptions, 'receipts' | 'origin'>,
+    { receipts, origin, routes }: Pick<GateOptions, 'receipts' | 'origin' | 'routes'>,
     onError: (error: unknown) => void,
   ): SignedReceipts | undefined {
     if (receipts === undefined) return undefined
-    if (origin !== undefined) return new SignedReceipts(receipts, onError)
+    const isNamed = Object.values(routes).every((route) => route?.resource !== undefined)
+    if (origin !== undefined || isNamed) return new SignedReceipts(receipts, onError)
     throw new OptionsError('receipts needs origin', 'Set origin to the public origin, such as https://shop.example.')
   }
 

@@ -22,6 +22,7 @@ import { PaidExchange } from '../exchange/PaidExchange.js'
 import * as PaidRequest from '../exchange/PaidRequest.js'
 import { noteGranted, notePayment, PaymentStatus } from '../exchange/Payment.js'
 import { Renewals, Unfinished } from '../exchange/Renewals.js'
+import { SignedOffers } from '../exchange/SignedOffers.js'
 import { SignedReceipts } from '../exchange/SignedReceipts.js'
 import { UnpaidPayers } from '../exchange/UnpaidPayers.js'
 import { Passes, type PassOffer } from '../passes/Passes.js'
@@ -87,6 +88,7 @@ export class Gate {
   readonly #events: GateEvents
   readonly #recovery: SalesRecovery | undefined
   readonly #passes: Passes
+  readonly #signedOffers: SignedOffers | undefined
   readonly #onError: (error: unknown) => void
   #warnedMs = Number.NEGATIVE_INFINITY
 
@@ -137,6 +139,7 @@ export class Gate {
       corsHeaders: (request) => responses.corsHeaders(request, options.cors ?? false),
       onError: this.#onError,
     })
+    this.#signedOffers = SignedOffers.of(this.#options, this.#onError)
     this.#paywall = new Paywall(options.paywall, options.onWarning)
   }
 
@@ -233,7 +236,8 @@ export class Gate {
     try {
       const built = await Promise.all(fixed.map((accept) => this.#requirements.build(accept, request, route)))
       const offers = this.#requirements.offered(built.filter((one) => one !== undefined))
-      const required = this.#required(request, key, route, offers, undefined)
+      const unsigned = this.#required(request, key, route, offers, undefined)
+      const required = (await this.#signedOffers?.addTo(unsigned)) ?? unsigned
       const warning = headerWarning(key, checkedHeader(required))
       if (warning !== undefined) this.#warn(warning)
     } catch (error) {
@@ -354,7 +358,9 @@ export class Gate {
       throw new FacilitatorError('facilitator_unavailable', "no facilitator serves the route's networks")
     }
     const requirements = this.#requirements.offered(priced.map(({ requirement }) => requirement))
-    const required = this.#required(request, key, route, requirements, pass)
+    const unsigned = this.#required(request, key, route, requirements, pass)
+    const isAsked = this.#signedOffers !== undefined && request.payment === null
+    const required = isAsked ? await this.#signedOffers!.addTo(unsigned) : unsigned
     const isStreamed = accepts.some(({ accept }) => accept.paymentFlow === 'upfront')
     return { request, paidRoute, accepts: priced, isStreamed, required, pass, event: eventRequest(key, request) }
   }
@@ -416,8 +422,8 @@ export class Gate {
     pass: PassOffer | undefined,
   ): PaymentRequired {
     const { pathname, search, origin } = request.url
-    const url = `${this.#options.origin ?? origin}${this.#routes.publicPath(pathname)}${search}`
     const discovery = this.#discovery.get(key)
+    const url = discovery?.resource ?? `${this.#options.origin ?? origin}${this.#routes.publicPath(pathname)}${search}`
     const identifier = this.#identifiers.get(key)
     return {
       x402Version: 2,

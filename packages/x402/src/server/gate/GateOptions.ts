@@ -196,6 +196,13 @@ export type GateOptions = AllHooks & {
    */
   receipts?: ReceiptSigner | undefined
   /**
+   * Also signs each offer of a 402 with the signer of `receipts`, so that buyers can prove what was asked for. A signed
+   * offer takes about 700 bytes of the header.
+   *
+   * @default false
+   */
+  signOffers?: boolean | undefined
+  /**
    * A secret of at least 16 characters that all replicas share, so that each accepts the quotes of the others.
    *
    * @default a random one for this process

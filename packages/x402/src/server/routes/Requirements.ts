@@ -9,6 +9,7 @@ import {
   PriceError,
 } from '@latchkey/x402-wire'
 import { type Chain, ChainError, checkAddress, isLocalName, isUnset, parseAssetId } from '../../chain/Chain.js'
+import { checkedNetworkIds, type NetworkIds } from '../../chain/networkIds.js'
 import { OptionsError } from '../../errors.js'
 import type { Facilitators } from '../exchange/Facilitators.js'
 import type { GateRequest } from './GateRequest.js'
@@ -98,25 +99,22 @@ export type RequirementsParts = {
   /** Replicas share the secret, so that each accepts the quotes of the others. */
   readonly quoteSecret?: string | undefined
   /** @default 'both' */
-  readonly networkIds?: 'both' | 'canonical' | undefined
+  readonly networkIds?: NetworkIds | undefined
 }
 
 export class Requirements {
   readonly #chains: readonly Chain[]
   readonly #facilitators: Facilitators
   readonly #secret: Uint8Array
-  readonly #networkIds: 'both' | 'canonical'
+  readonly #networkIds: NetworkIds
 
-  constructor({ chains, facilitators, quoteSecret: secret, networkIds = 'both' }: RequirementsParts) {
-    if (networkIds !== 'both' && networkIds !== 'canonical') {
-      throw new OptionsError(`networkIds cannot be ${JSON.stringify(networkIds)}`, 'Use "both" or "canonical".')
-    }
+  constructor({ chains, facilitators, quoteSecret: secret, networkIds }: RequirementsParts) {
     if (secret !== undefined && secret.length < minSecretLength) {
       throw new OptionsError(`quoteSecret has fewer than ${minSecretLength} characters`, 'Generate a random one.')
     }
     this.#chains = chains
     this.#facilitators = facilitators
-    this.#networkIds = networkIds
+    this.#networkIds = checkedNetworkIds(networkIds)
     this.#secret = secret === undefined ? Bytes.random(32) : new Uint8Array(Bytes.fromUtf8(secret))
   }
 

@@ -58,6 +58,13 @@ export type DescribedRoute = Discovery.Service & {
    * @default {}
    */
   readonly extensions?: { readonly [key: string]: unknown } | undefined
+  /**
+   * The URL that offers and receipts name, if it is not the URL of the request: for example, the address of an MCP server
+   * with the name of a tool as its fragment. It identifies the route: payments for another one are refused.
+   *
+   * @default the URL of the request
+   */
+  readonly resource?: string | undefined
 }
 
 /** How many segments of a path may precede the key of a route. */
@@ -68,6 +75,8 @@ const reserved = [PaymentSecret.key, PaymentPass.key]
 /** The description of one route, checked once. */
 export class RouteDiscovery {
   readonly service: Discovery.Service
+  /** The URL in offers; undefined if it is the one of the request. */
+  readonly resource: string | undefined
   readonly description: Discovery.Description | undefined
   /** The segments of the route's path: `:name` for parameters, `:var1`, `:var2` for wildcards. */
   readonly template: readonly string[]
@@ -81,6 +90,7 @@ export class RouteDiscovery {
     const problem = Discovery.serviceProblem(own)
     if (problem !== undefined) throw new OptionsError(problem, 'Catalogues would leave it out.')
     this.service = Discovery.validService(own)
+    this.resource = checkedResource(route.resource)
     this.description = descriptionOf(key, route)
     this.#segments = segmentsOf(key.replace(/^\s*[A-Za-z]+\s+/, ''))
     this.template = nameWildcards(this.#segments)
@@ -196,6 +206,17 @@ function checkedExtensions(extensions: { readonly [key: string]: unknown }): { r
     if (!Json.isObject(value)) throw new OptionsError(`extensions.${key} is not an object`)
   }
   return extensions
+}
+
+/** The longest URL that a receipt can name. */
+const maxResourceLength = 2_048
+
+function checkedResource(resource: string | undefined): string | undefined {
+  if (resource === undefined) return undefined
+  const url = typeof resource === 'string' && URL.canParse(resource) ? new URL(resource) : undefined
+  const isPlain = url?.username === '' && url.password === '' && resource.length <= maxResourceLength
+  if (isPlain && /^(https?|mcp):$/.test(url.protocol)) return url.href
+  throw new OptionsError(`resource cannot be ${JSON.stringify(resource)}`, 'Pass an absolute http or https URL.')
 }
 
 function segmentsOf(path: string): string[] {

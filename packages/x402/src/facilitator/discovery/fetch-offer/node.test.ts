@@ -4,8 +4,9 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { PaymentHeaders, paymentRequired } from '@latchkey/x402-wire'
+import type { SystemFacts } from '../../../addresses.js'
 import { required } from '../catalogue.test.helper.js'
-import { fetchOffer, type SystemFacts } from './node.js'
+import { fetchOffer } from './node.js'
 
 async function listen(t: TestContext, server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
