@@ -69,7 +69,7 @@ const kinds: Row[] = [
       apar: { t: 1_000_000n, dc: 2, un: 'GLD', an: 'Gold', au: 'https://x', df: true, m: alice, c: bob },
     },
     [
-      'Creates an asset named "Gold": 10000 "GLD" in total, 2 decimals.',
+      'Creates an asset named "Gold": 10,000 "GLD" in total, 2 decimals.',
       'Its URL is "https://x".',
       'New holdings of it are frozen.',
       `The manager address is ${A}.`,
