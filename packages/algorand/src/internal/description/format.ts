@@ -20,6 +20,11 @@ export function algos(microAlgos: bigint): string {
   return Amount.formatAlgos(microAlgos)
 }
 
+/** A round or a count with thousands separators. */
+export function grouped(value: bigint): string {
+  return Amount.group(String(value))
+}
+
 /** Quotes a text so that it cannot end its quotes, escapes invisible characters, and truncates long text. */
 export function quoted(text: string | Uint8Array): string {
   const characters = [...(typeof text === 'string' ? text : decodeUtf8Lossy(text))]
