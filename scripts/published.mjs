@@ -11,8 +11,9 @@ export const isPublished = false
 const start = '<!-- install: written by scripts/published.mjs -->'
 const end = '<!-- /install -->'
 
-const platforms = `Latchkey runs on Linux with Node 20.19 or newer. It does not run on macOS and Windows: file locks need \`flock\`, the
-check of an agent's user needs the credentials of a Unix socket, and secure memory is untested there.`
+const platforms = `Latchkey runs on Linux with Node 20.19 or newer. macOS is not supported: there is code for its file locks and for launchd,
+but no test has run on a Mac, secure memory is untested, and the check of an agent's user, which needs the credentials
+of a Unix socket, is refused there. Windows is not supported: it has no \`flock\`.`
 
 /** The commands that work in a folder next to a clone. */
 export const commands = {

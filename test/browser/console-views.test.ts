@@ -3,7 +3,10 @@
  * both colour schemes, with nothing for axe-core to find; and what the first screen leads with.
  */
 import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Daemon } from '@latchkey/kmd'
 import { type AgentClient, Kmd } from '@latchkey/kmd-client'
 import algosdk from 'algosdk'
 import { axeIssues } from './axe.test.helper.js'
@@ -89,7 +92,8 @@ async function startShop(environment: Environment): Promise<Shop> {
 
 test('every view is readable from 320 pixels on, and the first screen leads with what waits', async (t) => {
   const environment = await startEnvironment(t)
-  const { address, walletId, agentId, agent, payees } = await startShop(environment)
+  const shop = await startShop(environment)
+  const { address, walletId, agentId, agent, payees } = shop
   await call(environment.daemon, '/latchkey/v1/contact', { address: payees[0]!, label: 'Weather service' })
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
 
@@ -143,6 +147,8 @@ test('every view is readable from 320 pixels on, and the first screen leads with
   await visit('#/receive', 'Receive', 'receive', 'Copy address')
   await visit('#/sign', 'Sign', 'sign')
   await visit(`#/opt-in/${address}`, 'Opt in', 'opt-in')
+  const current = page.getByRole('navigation', { name: 'Pay', exact: true }).locator('[aria-current]')
+  assert.deepEqual(await current.allTextContents(), ['Receive'])
   await visit('#/addresses', 'Address book', 'address-book', 'Weather service')
   await visit('#/agents', 'Agents', 'agents', '$4.23 left')
   await visit(`#/agents/${agentId}`, 'shopper', 'agent', 'Spending by payee')
@@ -159,6 +165,8 @@ test('every view is readable from 320 pixels on, and the first screen leads with
   assert.match((await row.textContent()) ?? '', /2\$0\.51$/)
   await visit('#/activity', 'Audit log', 'audit-log', 'Verify the log')
   await visit('#/settings', 'Settings', 'settings', 'Genesis hash')
+  const documentation = page.getByRole('link', { name: 'Documentation site' })
+  assert.equal(await documentation.getAttribute('href'), 'http://127.0.0.1:4040/')
 
   // A wallet that the person locks stays locked, and is the first choice to unlock.
   await page.evaluate((to) => location.assign(to), `#/wallets/${walletId}`)
@@ -172,23 +180,46 @@ test('every view is readable from 320 pixels on, and the first screen leads with
   await page.getByRole('link', { name: /x402-buyer.* locked/ }).waitFor()
   assertClean()
 
-  await survivesRestart(environment)
+  await survivesRestart(environment, shop)
 })
 
-/** The list of the daemon is empty after a restart: the audit log has the payments. */
-async function survivesRestart(environment: Environment): Promise<void> {
-  await environment.daemon.stop()
-  const daemon = await startDaemon(environment.scope, environment.dir, environment.devnet)
-  const { page, assertClean } = await openPage({ ...environment, daemon }, daemon.consoleLink())
+/** The daemon keeps the latest signatures, also the owner's. Without its file, the audit log has those of agents. */
+async function survivesRestart(environment: Environment, { address, walletId, payees }: Shop): Promise<void> {
+  const { daemon, dir, devnet, scope } = environment
+  const unlocked = await call(daemon, '/v1/wallet/init', { wallet_id: walletId, wallet_password: '' })
+  const transaction = await dollars(environment, address, payees[1]!, 70_000n)
+  const signed = await call(daemon, '/v1/transaction/sign', {
+    ...{ wallet_handle_token: unlocked['wallet_handle_token'], wallet_password: '' },
+    transaction: Buffer.from(transaction).toString('base64'),
+  })
+  await environment.algod.sendRawTransaction(Buffer.from(signed['signed_transaction'] as string, 'base64')).do()
+
+  const restart = async (running: Daemon) => {
+    await running.stop()
+    const next = await startDaemon(scope, dir, devnet)
+    return { next, ...(await openPage({ ...environment, daemon: next }, next.consoleLink())) }
+  }
+  const { next, page, assertClean } = await restart(daemon)
   await page.getByRole('heading', { name: 'Last payments' }).waitFor()
-  await page.getByText('$0.50 to').first().waitFor()
+  await page.getByText('0.07 USDC').first().waitFor()
   await page.goto(`${new URL(page.url()).origin}/console/#/payments`)
-  await page.getByRole('heading', { name: 'Before the daemon was started' }).waitFor()
-  const earlier = page.getByRole('list', { name: 'Signed before the daemon started, newest first' })
-  await earlier.getByText('confirmed in round').first().waitFor()
-  assert.equal(await earlier.getByRole('listitem').count(), 4)
+  const list = page.getByRole('list', { name: 'Signed transactions and programs, newest first' })
+  await list.getByText('confirmed in round').nth(4).waitFor()
+  assert.equal(await list.getByRole('listitem').count(), 5)
+  assert.match((await list.getByRole('listitem').first().textContent()) ?? '', /0\.07 USDC to/)
+  assert.equal(await page.getByRole('heading', { name: 'Earlier, from the audit log' }).count(), 0)
   await checkView(page, 'payments-restarted')
   assertClean()
+
+  rmSync(join(dir, 'latchkey_signatures.json'))
+  const last = await restart(next)
+  await last.page.goto(`${new URL(last.page.url()).origin}/console/#/payments`)
+  await last.page.getByRole('heading', { name: 'Earlier, from the audit log' }).waitFor()
+  const earlier = last.page.getByRole('list', { name: 'Earlier signatures, newest first' })
+  await earlier.getByText('confirmed in round').first().waitFor()
+  assert.equal(await earlier.getByRole('listitem').count(), 4)
+  await checkView(last.page, 'payments-audit')
+  last.assertClean()
 }
 
 function plain(texts: readonly string[]): string[] {

@@ -48,3 +48,25 @@ test('until the release, the pages name the commands that work, and that Latchke
     for (const command of Object.values(commands)) assert.ok(text.includes(command), `${path}: ${command}`)
   }
 })
+
+test('the pages say of macOS what the code does: untested, not impossible', () => {
+  const title = read('packages/cli/src/dev/firstScreen.ts')
+  assert.match(title, /made for Linux; untested on/)
+  for (const path of [
+    'README.md',
+    'docs/install.md',
+    'docs/daemon.md',
+    'packages/cli/src/commands/service/install.ts',
+  ]) {
+    const text = read(path).replaceAll(/\s*\\?\n/g, ' ')
+    assert.match(text, /macOS[^.]{0,80}(?:not supported|untested)/, path)
+    assert.doesNotMatch(text, /does not run on macOS/, path)
+  }
+})
+
+test('the console links to the address at which npm run docs:serve serves the site', () => {
+  const [, port] = /given === -1 \? (\d+)/.exec(read('scripts/docs-site.mjs')) ?? []
+  const url = `http://127.0.0.1:${port}`
+  assert.ok(read('packages/pages/console/model/documentation.ts').includes(`'${url}/'`))
+  for (const path of ['README.md', 'docs/README.md', 'site/README.md']) assert.ok(read(path).includes(url), path)
+})

@@ -81,7 +81,7 @@ test('a first start, a second terminal and a restart fit 80x24', {
   assert.equal(first.scrolled(), 0, shown)
   assert.match(shown, /^[$#] npm start/, 'even the command that was typed is still there')
   assert.match(shown, /\n> node scripts\/start\.mjs/)
-  assert.match(shown, /\n {2}the buyer had \$5, now \$4\.99; the seller had \$1000000, now \$1000000\.01\n/)
+  assert.match(shown, /\n {2}the buyer had \$5, now \$4\.99; the seller \$1,000,000, now \$1,000,000\.01\n/)
   assert.match(first.colored(), /\x1b\[32mround 1/)
   const [, url] = /pay (http:\S+)/.exec(shown)!
 
@@ -118,7 +118,10 @@ test('a first start, a second terminal and a restart fit 80x24', {
   record('first terminal: a restart', restarted.screen())
   assert.equal(restarted.scrolled(), 0)
   assert.match(restarted.screen(), /settles the payment in round 3 /)
-  assert.match(restarted.screen(), /\n {2}the buyer had \$4\.98, now \$4\.97;/)
+  assert.match(
+    restarted.screen(),
+    /\n {2}the buyer had \$4\.98, now \$4\.97; the seller \$1,000,000\.02, now \$1,000,000\.03\n/,
+  )
   assert.match(restarted.screen(), /\(restored; --fresh starts over\)/)
   restarted.press('C-c')
   await until('the end', () => /[$#] ?\n*$/.test(restarted.screen()))

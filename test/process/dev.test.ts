@@ -60,7 +60,7 @@ suite('latchkey dev', () => {
     assert.match(output, /the key daemon signs payment [A-Z2-7]{8}…; the buyer's key never leaves it\n/)
     assert.match(output, /the facilitator settles the payment in round 1 and pays the fee\n/)
     assert.match(output, /the seller responds with 200: \{"report":\{"weather":"sunny"/)
-    assert.match(output, /the buyer had \$5, now \$4\.99; the seller had \$1000000, now \$1000000\.01\n/)
+    assert.match(output, /the buyer had \$5, now \$4\.99; the seller \$1,000,000, now \$1,000,000\.01\n/)
     assert.ok(!output.includes('\x1b'), 'no colour in a pipe')
     const [, url] = /Seller +(\S+)/.exec(output)!
     assert.equal((await fetch(url!)).status, 402)

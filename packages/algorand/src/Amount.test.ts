@@ -10,7 +10,17 @@ test('amounts have no trailing zeros and at least one digit before the point', (
   assert.equal(Amount.format(10n, 0), '10')
   assert.equal(Amount.format(0n, 19), '0')
   assert.equal(Amount.format(-1_500_000n, 6), '-1.5')
+})
+
+test('amounts for people have thousands separators, and dollars no decimals or at least two', () => {
+  assert.equal(Amount.formatGrouped(1_234_567_500_000n, 6), '1,234,567.5')
+  assert.equal(Amount.formatGrouped(-1_000n, 0), '-1,000')
+  assert.equal(Amount.formatGrouped(999_999n, 6), '0.999999')
   assert.equal(Amount.formatAlgos(2_000_000n), '2 ALGO')
+  assert.equal(Amount.formatAlgos(1_000_000_000_001n), '1,000,000.000001 ALGO')
+  assert.equal(Amount.formatDollars(1_000_000_020_000n), '$1,000,000.02')
+  assert.equal(Amount.formatDollars(500_000n), '$0.50')
+  assert.equal(Amount.formatDollars(-5_000_000n), '-$5')
 })
 
 test('formatted amounts are parsed back', () => {

@@ -2,6 +2,7 @@
 
 /** The decimals of ALGO. */
 export const algoDecimals = 6
+const dollarDecimals = 6
 
 /** The maximum number of decimals of an asset. */
 export const maxDecimals = 19
@@ -31,9 +32,37 @@ export function group(decimal: string): string {
   return whole.replace(/\B(?=(?:[0-9]{3})+$)/g, ',') + decimal.slice(whole.length)
 }
 
-/** MicroAlgos with their unit: `1.5 ALGO`. */
+/**
+ * Base units as people read them: a decimal with thousands separators. Programs read {@link format}.
+ *
+ * @example
+ * Amount.formatGrouped(1_234_567_500_000n, 6) // '1,234,567.5'
+ */
+export function formatGrouped(units: bigint, decimals: number): string {
+  return group(format(units, decimals))
+}
+
+/**
+ * MicroAlgos as people read them, with their unit.
+ *
+ * @example
+ * Amount.formatAlgos(1_500_000_000n) // '1,500 ALGO'
+ */
 export function formatAlgos(microAlgos: bigint): string {
-  return `${format(microAlgos, algoDecimals)} ALGO`
+  return `${formatGrouped(microAlgos, algoDecimals)} ALGO`
+}
+
+/**
+ * Millionths of a dollar as people read them, with no decimals or at least two.
+ *
+ * @example
+ * Amount.formatDollars(1_234_500_000n) // '$1,234.50'
+ */
+export function formatDollars(microDollars: bigint): string {
+  const isNegative = microDollars < 0n
+  const [whole, fraction] = formatGrouped(isNegative ? -microDollars : microDollars, dollarDecimals).split('.')
+  const decimals = fraction === undefined ? '' : `.${fraction.padEnd(2, '0')}`
+  return `${isNegative ? '-' : ''}$${whole}${decimals}`
 }
 
 /**

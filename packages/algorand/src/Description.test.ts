@@ -13,7 +13,7 @@ test('describes a payment in full', () => {
       `The sender is ${A}.`,
       'The fee is 0.001 ALGO.',
       'The network is TestNet.',
-      'It is valid from round 1 to round 1001.',
+      'It is valid from round 1 to round 1,001.',
     ],
     warnings: [],
     finalWarnings: [],
@@ -31,7 +31,7 @@ test('describes lease, note and group', () => {
   assert.deepEqual(lines.slice(2), [
     'It pays no fee: another transaction of its group has to pay it.',
     'The network is TestNet.',
-    'It is valid from round 1 to round 1001.',
+    'It is valid from round 1 to round 1,001.',
     'It holds lease AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=: no other transaction of the sender with this lease is confirmed before round 1001.',
     'Note: "hi".',
     'It is one of a group (AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=): signing it agrees to the whole group.',
@@ -69,7 +69,7 @@ const kinds: Row[] = [
       apar: { t: 1_000_000n, dc: 2, un: 'GLD', an: 'Gold', au: 'https://x', df: true, m: alice, c: bob },
     },
     [
-      'Creates an asset named "Gold": 10000 "GLD" in total, 2 decimals.',
+      'Creates an asset named "Gold": 10,000 "GLD" in total, 2 decimals.',
       'Its URL is "https://x".',
       'New holdings of it are frozen.',
       `The manager address is ${A}.`,
@@ -303,12 +303,12 @@ const risks: Risk[] = [
   ],
   ['no last round', { rcv: bob, lv: 0n }, ['It has no last round: it is never valid.']],
   ['rounds backwards', { rcv: bob, fv: 9n, lv: 8n }, ['Its last round comes before its first: it is never valid.']],
-  ['hours', { rcv: bob, lv: 10_001n }, ['It stays valid for 10000 rounds, about 7 hours: unusually long.']],
-  ['days', { rcv: bob, lv: 100_001n }, ['It stays valid for 100000 rounds, about 3 days: unusually long.']],
+  ['hours', { rcv: bob, lv: 10_001n }, ['It stays valid for 10,000 rounds, about 7 hours: unusually long.']],
+  ['days', { rcv: bob, lv: 100_001n }, ['It stays valid for 100,000 rounds, about 3 days: unusually long.']],
   [
     'years',
     { rcv: bob, lv: 2n ** 64n - 1n },
-    ['It stays valid for 18446744073709551614 rounds, more than a year: unusually long.'],
+    ['It stays valid for 18,446,744,073,709,551,614 rounds, more than a year: unusually long.'],
   ],
   [
     'fields of another type',

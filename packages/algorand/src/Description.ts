@@ -2,7 +2,7 @@
 import * as Group from './Group.js'
 import * as Bytes from './internal/Bytes.js'
 import { type Asset, DescriptionBuilder } from './internal/description/DescriptionBuilder.js'
-import { address, algos, base64, list, quoted, textOrBytes } from './internal/description/format.js'
+import { address, algos, base64, grouped, list, quoted, textOrBytes } from './internal/description/format.js'
 import { describeUnknownType, typeDescribers } from './internal/description/transactionTypes.js'
 import type * as Network from './Network.js'
 import type { Transaction } from './Transaction.js'
@@ -169,10 +169,12 @@ function describeValidity(builder: DescriptionBuilder): void {
     builder.warn('It has no last round: it is never valid.')
     return
   }
-  builder.add(`It is valid from round ${fv} to round ${lv}.`)
+  builder.add(`It is valid from round ${grouped(fv)} to round ${grouped(lv)}.`)
   if (lv < fv) builder.warn('Its last round comes before its first: it is never valid.')
   else if (lv - fv > maxValidityRounds) {
-    builder.warn(`It stays valid for ${lv - fv} rounds, ${duration((lv - fv) * millisecondsPerRound)}: unusually long.`)
+    builder.warn(
+      `It stays valid for ${grouped(lv - fv)} rounds, ${duration((lv - fv) * millisecondsPerRound)}: unusually long.`,
+    )
   }
 }
 

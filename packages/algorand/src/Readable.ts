@@ -36,10 +36,7 @@ export function number(value: bigint | number | string): string {
  * Readable.dollars(1_234_500_000n) // '$1,234.50'
  */
 export function dollars(microDollars: bigint): string {
-  const isNegative = microDollars < 0n
-  const [whole, fraction] = Amount.format(isNegative ? -microDollars : microDollars, dollarDecimals).split('.')
-  const decimals = fraction === undefined ? '' : `.${fraction.padEnd(2, '0')}`
-  return `${isNegative ? '-' : ''}$${number(whole!)}${decimals}`
+  return Amount.formatDollars(microDollars)
 }
 
 /** The assets that are known by more than their id. */
@@ -70,14 +67,14 @@ export function money(
   { assetId, amount }: { assetId: bigint; amount: bigint },
   { dollarAssetIds, assets }: AssetOptions = {},
 ): string {
-  if (assetId === 0n) return `${number(Amount.format(amount, Amount.algoDecimals))} ALGO`
+  if (assetId === 0n) return Amount.formatAlgos(amount)
   if (dollarAssetIds?.includes(assetId)) return dollars(amount)
   const asset = assets?.get(assetId)
   const hasDecimals = asset !== undefined && asset.decimals >= 0 && asset.decimals <= Amount.maxDecimals
   if (!hasDecimals || asset.unitName === '') {
     return `${number(amount)} base unit${amount === 1n ? '' : 's'} of asset ${assetId}`
   }
-  return `${number(Amount.format(amount, asset.decimals))} ${unitText(asset.unitName)} (asset ${assetId})`
+  return `${Amount.formatGrouped(amount, asset.decimals)} ${unitText(asset.unitName)} (asset ${assetId})`
 }
 
 /**

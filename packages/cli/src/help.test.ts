@@ -43,3 +43,10 @@ test('the width is that of the terminal, within bounds', () => {
   assert.equal(terminalWidth({ isTTY: true, columns: 0 }), 80)
   assert.equal(terminalWidth({ columns: 72 }), 80)
 })
+
+test('the help of facilitator migrate names only databases that it migrates', async () => {
+  const { load } = registry.find(({ name }) => name === 'facilitator migrate')!
+  const text = help('facilitator migrate', await load(), 200)
+  assert.match(text, /--store ADDRESS +PostgreSQL database to migrate: postgres:\/\/USER@HOST\/DATABASE/)
+  assert.doesNotMatch(text, /facilitator\.db/)
+})

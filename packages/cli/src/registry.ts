@@ -315,7 +315,7 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'service install',
-    summary: 'install the key daemon as a systemd or launchd service',
+    summary: 'install the key daemon as a systemd service',
     load: async () => (await import('./commands/service/install.js')).serviceInstallCommand,
   },
   {

@@ -27,7 +27,7 @@ test('describes every type', async (t) => {
       'pay',
       { rcv: ann.publicKey, rekey: to, fee: undefined },
     ],
-    [`${a} pays 18446744073709.551615 ALGO to ${b} ${fee}`, 'pay', { rcv: to, amt: 2n ** 64n - 1n }],
+    [`${a} pays 18,446,744,073,709.551615 ALGO to ${b} ${fee}`, 'pay', { rcv: to, amt: 2n ** 64n - 1n }],
     [`${a} opts in to asset 10458941 ${fee}`, 'axfer', { xaid: dollar, arcv: ann.publicKey }],
     [`${a} sends 12.34 of asset 10458941 to ${b} ${fee}`, 'axfer', { xaid: dollar, arcv: to, aamt: 12_340_000n }],
     [

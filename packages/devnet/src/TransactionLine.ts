@@ -47,7 +47,7 @@ function effect(txn: Txn, state: StateReader): string {
 
 function assetTransfer(txn: Txn, state: StateReader): string {
   const asset = state.asset(txn.xaid ?? 0n)
-  const amount = `${Amount.format(txn.aamt ?? 0n, asset?.decimals ?? 0)} of asset ${txn.xaid ?? 0n}`
+  const amount = `${Amount.formatGrouped(txn.aamt ?? 0n, asset?.decimals ?? 0)} of asset ${txn.xaid ?? 0n}`
   if (txn.asnd !== undefined) return `claws back ${amount} from ${short(txn.asnd)} to ${short(txn.arcv)}`
   const isToItself = txn.arcv !== undefined && MapKey.of(txn.arcv) === MapKey.of(txn.snd)
   if (isToItself && txn.aamt === undefined && txn.aclose === undefined) return `opts in to asset ${txn.xaid ?? 0n}`

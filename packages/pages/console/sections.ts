@@ -41,12 +41,14 @@ export const sections: readonly Section[] = [
 ]
 
 /** Views that are reached from another one, and have no entry of their own. */
-const parents: { readonly [view in Route['view']]?: Route['view'] } = { 'new-agent': 'agents' }
+const parents: { readonly [view in Route['view']]?: Route['view'] } = {
+  'new-agent': 'agents',
+  'opt-in': 'receive',
+}
 
-/** Returns the section of a view. Opting in is a transfer, but is reached from wallets and from other transfers. */
+/** Returns the section of a view. */
 export function sectionOf(route: Route): Section {
-  const shown: Route = route.view === 'opt-in' ? { ...route, view: 'send' } : route
-  return sections.find(({ views }) => views.some((one) => isUnder(shown, one))) ?? sections[0]!
+  return sections.find(({ views }) => views.some((one) => isUnder(route, one))) ?? sections[0]!
 }
 
 /** Whether a view is this one, or is reached from it. */

@@ -46,11 +46,11 @@ export function balanceOf({ microAlgos, holding }: AccountFunds, offer: Offer, m
   const feeMicroAlgos = isFeePaid ? 0n : BigInt(minFee)
   const unit = offer.unit.slice(0, maxUnitLength)
   if (asset === '0') {
-    const text = `${Amount.format(BigInt(microAlgos), decimals)} ${unit}`
+    const text = `${Amount.formatGrouped(BigInt(microAlgos), decimals)} ${unit}`
     return { text, canPay: price !== undefined && BigInt(microAlgos) >= price + feeMicroAlgos }
   }
   if (holding === null) return { text: `not opted in to ${unit}`, canPay: false }
-  const text = `${Amount.format(BigInt(holding.amount), decimals)} ${unit}`
+  const text = `${Amount.formatGrouped(BigInt(holding.amount), decimals)} ${unit}`
   if (holding.isFrozen) return { text: `${text}, frozen`, canPay: false }
   const isEnough = price !== undefined && BigInt(holding.amount) >= price && BigInt(microAlgos) >= feeMicroAlgos
   return { text, canPay: isEnough }

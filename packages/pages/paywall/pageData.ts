@@ -1,4 +1,6 @@
 /** The data that the server writes into the page: payment requirements and offers. */
+import { Amount } from '@latchkey/algorand'
+
 export type PaymentRequirement = {
   readonly scheme: string
   readonly network: string
@@ -50,7 +52,7 @@ export function readPageData(): PageData {
 export const pageUrl = location.href.replace(/#.*$/s, '')
 
 export function formatPrice({ dollars, amount, unit }: Offer): string {
-  return dollars === undefined ? `${amount} ${unit}` : `$${dollars}`
+  return dollars === undefined ? `${Amount.group(amount)} ${unit}` : `$${Amount.group(dollars)}`
 }
 
 export function shortAddress(address: string): string {

@@ -1,4 +1,5 @@
 /** Renders each step on the card, without making decisions. */
+import { Amount } from '@latchkey/algorand'
 import { button, h, slot } from './dom.js'
 import type { Message } from './messages.js'
 import { formatPrice, type Offer, shortAddress, type WalletOption } from './pageData.js'
@@ -81,7 +82,7 @@ export function showOffer(offer: Offer): void {
   const { amount, unit, network, payTo, isFeePaid } = offer
   slot('price').textContent = formatPrice(offer)
   slot('terms').textContent =
-    offer.dollars === undefined ? `on ${network.name}` : `${amount} ${unit} on ${network.name}`
+    offer.dollars === undefined ? `on ${network.name}` : `${Amount.group(amount)} ${unit} on ${network.name}`
   slot('money').textContent = network.isReal ? 'Real money' : 'Test money'
   slot('money').classList.toggle('real', network.isReal)
   slot('payee').textContent = shortAddress(payTo)

@@ -1,4 +1,5 @@
 /** The HTML of the paywall. Titles, units and addresses come from third parties and are always escaped. */
+import { Amount } from '@latchkey/algorand'
 import { clip, escapeJson, escapeText } from './escape.js'
 import { passTerms } from './passTerms.js'
 import { helpElement } from './paywallHelp.js'
@@ -82,11 +83,11 @@ ${footerElement(options)}<script type="application/json" id="x402">${escapeJson(
 
 /** The price of an offer: `$0.01`, or `2.5 ALGO` if it is not in dollars. */
 export function formatPrice({ dollars, amount, unit }: PaywallOffer): string {
-  return dollars === undefined ? `${amount} ${clip(unit, maxUnitLength)}` : `$${dollars}`
+  return dollars === undefined ? `${Amount.group(amount)} ${clip(unit, maxUnitLength)}` : `$${Amount.group(dollars)}`
 }
 
 function formatTerms({ amount, unit, network }: PaywallOffer): string {
-  return `${amount} ${clip(unit, maxUnitLength)} on ${network.name}`
+  return `${Amount.group(amount)} ${clip(unit, maxUnitLength)} on ${network.name}`
 }
 
 /**

@@ -57,14 +57,35 @@ export function latencyElement(settlements: readonly SalesSettlement[]): string 
   if (buckets.length === 0) return ''
   const total = buckets.reduce((sum, { count }) => sum + count, 0)
   const max = Math.max(...buckets.map(({ count }) => count))
+  // A local network makes rounds when it is asked to: they say nothing about time.
+  const hasTime = settlements.every(({ network }) => isPublic(network))
   const rows = buckets.map(({ rounds, count }) => {
     const name = rounds === maxLatencyRounds ? `${rounds} or more` : String(rounds)
-    return `<tr><td>${name}${barElement(count / max)}</td><td class="number">${count}</td><td class="number">${percent(count / total)}</td></tr>`
+    const time = hasTime ? `<td class="number">${timeText(rounds)}</td>` : ''
+    return `<tr><td>${name}${barElement(count / max)}</td>${time}<td class="number">${count}</td><td class="number">${percent(count / total)}</td></tr>`
   })
+  const timeHead = hasTime ? '<th scope="col" class="number">Time</th>' : ''
+  const note = hasTime
+    ? `A round takes about ${roundSeconds} seconds on the public networks.`
+    : 'A local network makes a round for each payment, so that rounds are no measure of time.'
   return `<h2 id="latency">Latency of settlements</h2>
-<p class="quiet">Rounds from the payment to its confirmation, for the latest ${plural(total, 'settled payment')}. A round takes about 3 seconds on the public networks.</p>
-<table class="bars"><thead><tr><th scope="col">Rounds</th><th scope="col" class="number">Payments</th><th scope="col" class="number">Share</th></tr></thead>
+<p class="quiet">Rounds from the payment to its confirmation, for the latest ${plural(total, 'settled payment')}. ${note}</p>
+<table class="bars"><thead><tr><th scope="col">Rounds</th>${timeHead}<th scope="col" class="number">Payments</th><th scope="col" class="number">Share</th></tr></thead>
 <tbody>${rows.join('')}</tbody></table>`
+}
+
+/** The average on MainNet. Stores keep rounds, which every node agrees on, and no clock. */
+const roundSeconds = 2.8
+
+function isPublic(network: string): boolean {
+  return Network.known.some(({ caip2 }) => caip2 === network)
+}
+
+/** A payment waits for the end of the round in which it is sent, so that a time is a whole number of rounds at most. */
+function timeText(rounds: number): string {
+  const seconds = Math.max(1, Math.round(rounds * roundSeconds))
+  if (rounds === maxLatencyRounds) return `${seconds} s or more`
+  return rounds === 0 ? `under ${Math.ceil(roundSeconds)} s` : `about ${seconds} s`
 }
 
 /** A bar below the text of a cell. The figures are in the same row, so that it needs no name. */

@@ -45,6 +45,8 @@ export type SalesSettlement = {
   readonly round: number | undefined
   /** The first round in which it was valid: that of the buyer's node when it was made. */
   readonly firstValid: number
+  /** The canonical CAIP-2 id. */
+  readonly network: string
 }
 
 /** The data that {@link salesPage} shows. */
@@ -124,7 +126,7 @@ export const maxLatencyRounds = 10
  * Counts settled payments by the rounds between the payment and its confirmation, from the shortest to the longest time.
  * Empty without payments.
  */
-export function latencies(settlements: readonly SalesSettlement[]): LatencyBucket[] {
+export function latencies(settlements: readonly Omit<SalesSettlement, 'network'>[]): LatencyBucket[] {
   const rounds = settlements
     .flatMap(({ round, firstValid }) => (round === undefined ? [] : [round - firstValid]))
     .filter((count) => count >= 0)

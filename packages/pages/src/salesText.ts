@@ -11,7 +11,9 @@ export function formatAmount(
   { decimals, assetName }: { readonly decimals: number | undefined; readonly assetName: string },
 ): string {
   const unit = clip(assetName, maxUnitLength)
-  return decimals === undefined ? `${amount} base units of ${unit}` : `${Amount.format(amount, decimals)} ${unit}`
+  return decimals === undefined
+    ? `${Amount.group(String(amount))} base units of ${unit}`
+    : `${Amount.formatGrouped(amount, decimals)} ${unit}`
 }
 
 /** A day, like `2026-11-16`. */

@@ -137,8 +137,8 @@ type Counted = Pick<Revenue, 'amount' | 'decimals' | 'assetName'>
 
 function amountOf({ amount, decimals, assetName }: Counted): string {
   return decimals === undefined
-    ? `${amount} base units of ${assetName}`
-    : `${Amount.format(BigInt(amount), decimals)} ${assetName}`
+    ? `${Amount.group(amount)} base units of ${assetName}`
+    : `${Amount.formatGrouped(BigInt(amount), decimals)} ${assetName}`
 }
 
 function decimalOf({ amount, decimals }: Counted): string | null {

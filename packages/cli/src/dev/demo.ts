@@ -1,8 +1,8 @@
 /** Makes one paid request and reports each step. */
-import { Amount } from '@latchkey/algorand'
+import { Readable } from '@latchkey/algorand'
 import { Buyer, fromKmd, payingFetch, receiptOf } from '@latchkey/x402/client'
 import { shortened } from '../format.js'
-import { buyerWallet, dollarAssetId, dollarDecimals } from '../stack/stackValues.js'
+import { buyerWallet, dollarAssetId } from '../stack/stackValues.js'
 import type { Style } from '../style.js'
 import type { StackParts } from './StackParts.js'
 import { price } from './seller.js'
@@ -35,13 +35,13 @@ export async function runDemo(parts: StackParts, onStep: OnStep): Promise<void> 
   onStep(`the facilitator settles the payment in round ${round} and pays the fee`, ['green', `round ${round}`])
   onStep(`the seller responds with ${response.status}: ${await response.text()}`, ['green', `${response.status}`])
   const after = await balances(parts)
-  onStep(`the buyer had ${before.buyer}, now ${after.buyer}; the seller had ${before.seller}, now ${after.seller}`)
+  onStep(`the buyer had ${before.buyer}, now ${after.buyer}; the seller ${before.seller}, now ${after.seller}`)
 }
 
 async function balances({ chain, buyer, seller }: StackParts): Promise<{ buyer: string; seller: string }> {
   const dollars = async (address: string): Promise<string> => {
     const holding = await chain.algod.holding(address, dollarAssetId)
-    return `$${Amount.format(holding?.amount ?? 0n, dollarDecimals)}`
+    return Readable.dollars(holding?.amount ?? 0n)
   }
   return { buyer: await dollars(buyer), seller: await dollars(seller) }
 }

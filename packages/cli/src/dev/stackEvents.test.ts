@@ -62,7 +62,7 @@ test('signatures are reported by their purpose', () => {
   assert.deepEqual(texts(), [
     'signed TTTTTTTT…: SSSSSSSS… sends $0.01 to RRRRRRRR…',
     'signed TTTTTTTT…: SSSSSSSS… sends 1.5 ALGO to RRRRRRRR…',
-    'signed TTTTTTTT…: SSSSSSSS… sends 10000 of asset 7 to RRRRRRRR…',
+    'signed TTTTTTTT…: SSSSSSSS… sends 10,000 base units of asset 7 to RRRRRRRR…',
     'signed TTTTTTTT…: a transaction of type acfg of SSSSSSSS…',
     'signed a program for SSSSSSSS…',
   ])

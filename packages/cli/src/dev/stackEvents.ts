@@ -1,19 +1,17 @@
 /** The events of a stack: signatures, settlements, other transactions, and responses of the seller. */
-import { Amount, BoundedMap } from '@latchkey/algorand'
+import { BoundedMap, Readable } from '@latchkey/algorand'
 import type { DaemonOptions } from '@latchkey/kmd'
 import { Facilitator, type FacilitatorOptions } from '@latchkey/x402/facilitator'
 import type { GateHooks } from '@latchkey/x402/server'
 import { quoted, shortened } from '../format.js'
-import { dollarAssetId, dollarDecimals } from '../stack/stackValues.js'
+import { dollarAssetId } from '../stack/stackValues.js'
 import type { EventKind, OnEvent } from './EventPrinter.js'
 
 type OnSignature = NonNullable<DaemonOptions['onSignature']>
 
 /** Formats an amount in base units for people. */
 function amountOf(amount: bigint, assetId: bigint): string {
-  if (assetId === 0n) return Amount.formatAlgos(amount)
-  if (assetId === dollarAssetId) return `$${Amount.format(amount, dollarDecimals)}`
-  return `${amount} of asset ${assetId}`
+  return Readable.money({ assetId, amount }, { dollarAssetIds: [dollarAssetId] })
 }
 
 export function signatureEvents(onEvent: OnEvent): OnSignature {

@@ -127,7 +127,7 @@ async function checkDollars(chain: Chain, address: string, assetId: bigint): Pro
     return fault(`the ${name} of ${shortened(address)} is frozen`, 'contact the issuer of the asset')
   if (holding.amount === 0n)
     return warning(`${shortened(address)} has no ${name}`, Funds.fundCommand(chain, address, `1 #${assetId}`))
-  return ok(`${shortened(address)} has ${Amount.format(holding.amount, decimals)} ${name}`)
+  return ok(`${shortened(address)} has ${Amount.formatGrouped(holding.amount, decimals)} ${name}`)
 }
 
 /** Each network is named twice, by both of its ids. */

@@ -112,7 +112,7 @@ export async function assetOfHolding(chain: Chain, assetId: bigint): Promise<Ass
 
 /** Formats an amount with its unit, without the id: `2.5 USDC`. */
 export function formatAmount({ asset, units }: AssetAmount): string {
-  return `${Amount.group(Amount.format(units, asset.decimals))} ${unitOf(asset)}`
+  return `${Amount.formatGrouped(units, asset.decimals)} ${unitOf(asset)}`
 }
 
 /** Quotes the unit unless it is a plain word, because its creator chose it and may have chosen that of ALGO. */

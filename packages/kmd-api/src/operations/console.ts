@@ -84,7 +84,7 @@ export const consoleOperations = {
     method: 'POST',
     path: `${extraPrefix}/signings`,
     about:
-      'Lists the transactions and programs that were signed since the daemon started, oldest first, 1,000 at most.',
+      'Lists the transactions and programs that were signed, oldest first: the latest 1,000 since the daemon started, and the latest 1,000 from before.',
     request: [{ name: 'after', kind: uint, about: 'List only signatures with higher numbers; absent for all' }],
     response: [
       { name: 'since_ms', shape: count, about: 'When the daemon started, in milliseconds since 1970' },

@@ -1,4 +1,5 @@
 /** The state that operations work on, by concern. */
+import type { KeptSignatures } from '../activity/KeptSignatures.js'
 import type { SignatureLog } from '../activity/SignatureLog.js'
 import type { AgentHandles } from '../agents/AgentHandles.js'
 import type { AgentPresence } from '../agents/AgentPresence.js'
@@ -17,7 +18,12 @@ import type { NodeClient } from './NodeClient.js'
 
 export type WalletContext = { wallets: Wallets; handles: Handles; throttle: PasswordThrottle }
 
-export type ConsoleContext = { tickets: Tickets; sessions: Sessions; signatureLog: SignatureLog }
+export type ConsoleContext = {
+  tickets: Tickets
+  sessions: Sessions
+  signatureLog: SignatureLog
+  keptSignatures: KeptSignatures
+}
 
 /** Data entered by the owner about addresses and wallets, each in a separate file. */
 export type OwnerContext = { contacts: Contacts; pendingBackups: PendingBackups }

@@ -1,11 +1,12 @@
 /** Sessions of the console, and the list of signatures that it shows. */
-import { setImmediate } from 'node:timers/promises'
 import { AlgodError, type AssetInfo } from '@latchkey/algod'
-import type { SignatureLog, SignatureRecord } from '../activity/SignatureLog.js'
+import { readInTurns } from '../activity/KeptSignatures.js'
+import type { SignatureRecord } from '../activity/SignatureLog.js'
 import { nothing } from '../audit/subjects.js'
 import { idleMs as sessionMs } from '../console/Sessions.js'
 import { defaultLifetimeMs as ticketMs } from '../console/Tickets.js'
 import { KmdError } from '../errors.js'
+import type { ConsoleContext } from './Context.js'
 import type { Implementations } from './Implementation.js'
 import type { NodeClient } from './NodeClient.js'
 
@@ -27,8 +28,9 @@ export const consoleOperations = {
     },
   },
   GetSignings: {
-    run: async ({ signatureLog, wallets, node, startedAtMs }, { after }) => {
-      const records = await readInTurns(signatureLog, after)
+    run: async (context, { after }) => {
+      const { wallets, node, startedAtMs } = context
+      const records = await listSignatures(context, after)
       const names = new Map<string, Buffer>()
       if (records.length > 0) for (const { key, name } of await wallets.list()) names.set(key, name)
       const assets = await knownAssets(node, records)
@@ -40,21 +42,12 @@ export const consoleOperations = {
   },
 } satisfies Partial<Implementations>
 
-const recordsPerTurn = 16
-
-/**
- * Lets other requests run in between, because reading a thousand records for the first time takes a fifth of a second.
- */
-async function readInTurns(log: SignatureLog, after: number): Promise<SignatureRecord[]> {
-  const records: SignatureRecord[] = []
-  const end = log.lastNumber
-  for (let last = after; last < end; ) {
-    const read = log.after(last, recordsPerTurn)
-    records.push(...read)
-    last = read.at(-1)?.number ?? end
-    if (last < end) await setImmediate()
-  }
-  return records
+/** The signatures of earlier runs are numbered before those since the start. */
+async function listSignatures({ signatureLog, keptSignatures }: ConsoleContext, after: number) {
+  const { earlier } = keptSignatures
+  const { length } = earlier
+  const since = await readInTurns(signatureLog, Math.max(0, after - length))
+  return [...earlier.slice(after), ...since.map((record) => ({ ...record, number: length + record.number }))]
 }
 
 /** The ticket is in the fragment, which browsers do not send. */

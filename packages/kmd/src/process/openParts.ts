@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import * as Libsodium from '@latchkey/algorand/sodium'
 import type { ConnectionEnds, RawHandler, RawRequest, RawResponse } from '@latchkey/http'
 import type { Wire } from '@latchkey/kmd-api'
+import { KeptSignatures } from '../activity/KeptSignatures.js'
 import { reportingLog } from '../activity/reportSignatures.js'
 import { SignatureLog } from '../activity/SignatureLog.js'
 import type { Agents } from '../agents/Agents.js'
@@ -78,6 +79,7 @@ export async function openParts(options: DaemonAppOptions, log: Log): Promise<Pa
     const lifetimes = Settings.lifetimes(config)
     const agentParts = openAgentParts({ agents: state.agents, lifetimes, userOf, onWarning })
     const context = makeContext(environment, { walletParts, nodes, state, agentParts })
+    closers.use(context.keptSignatures)
     closers.use(startKeeper(state.agents, nodes, log))
     const recorder = closers.use(openRecorder(context, config, log))
     const wire = wireOf(options, config)
@@ -131,7 +133,7 @@ function makeContext(environment: Environment, { walletParts, nodes, state, agen
     version,
     tickets: new Tickets(),
     sessions: new Sessions(),
-    signatureLog: openSignatureLog(options, log),
+    ...openSignatures(options, log),
     ...openOwnerFiles(options.dataDir, log),
     ...agentParts,
     get node() {
@@ -225,6 +227,15 @@ function openOwnerFiles(dataDir: string, log: Log): OwnerContext {
     contacts: new Contacts({ file: join(dataDir, 'latchkey_contacts.json') }),
     pendingBackups: new PendingBackups({ file: join(dataDir, 'latchkey_backups.json'), onFailure }),
   }
+}
+
+/** The signatures since the start, and those of earlier runs. */
+function openSignatures(options: DaemonAppOptions, log: Log): Pick<Context, 'signatureLog' | 'keptSignatures'> {
+  const signatureLog = openSignatureLog(options, log)
+  const onFailure = (error: unknown): void =>
+    log.write('error', `the list of recent signatures is not kept: ${explain(error)}`)
+  const file = join(options.dataDir, 'latchkey_signatures.json')
+  return { signatureLog, keptSignatures: new KeptSignatures({ log: signatureLog, file, onFailure }) }
 }
 
 function openSignatureLog({ onSignature }: DaemonAppOptions, log: Log): SignatureLog {

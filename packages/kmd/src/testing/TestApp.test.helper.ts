@@ -7,6 +7,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Access } from '@latchkey/http'
 import * as Sqlite from '@latchkey/system/sqlite'
+import { KeptSignatures } from '../activity/KeptSignatures.js'
 import { SignatureLog } from '../activity/SignatureLog.js'
 import type { Context } from '../api/Context.js'
 import type { NodeClient } from '../api/NodeClient.js'
@@ -156,6 +157,7 @@ export function createApp(
   const handles = new Handles({ lifetimeMs, maxLifetimeMs, now })
   t.after(() => handles.close())
   const [tickets, sessions, signatureLog] = [new Tickets({ now }), new Sessions({ now }), new SignatureLog()]
+  const keptSignatures = new KeptSignatures({ log: signatureLog })
   const stateDirectory = temporaryDirectory(t)
   const { audit, agents, approvals, close } = openState({
     directory: stateDirectory,
@@ -165,7 +167,7 @@ export function createApp(
   })
   t.after(close)
   const context: Context = {
-    ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, audit, agents, approvals },
+    ...{ wallets, handles, throttle, tickets, sessions, signatureLog, keptSignatures, node, audit, agents, approvals },
     ...{ contacts: new Contacts(), pendingBackups: new PendingBackups() },
     ...openAgentParts({ agents, lifetimes: { lifetimeMs, maxLifetimeMs }, now }),
     startedAtMs: Date.now(),

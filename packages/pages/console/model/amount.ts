@@ -5,13 +5,11 @@ const algoUnit = 'ALGO'
 
 /** Formats base units exactly, with thousands separators and without trailing zeros. */
 export function format(units: bigint | string, decimals: number): string {
-  const [whole, fraction] = Amount.format(BigInt(units), decimals).split('.')
-  const grouped = whole!.replace(/\B(?=(\d{3})+$)/g, ',')
-  return fraction === undefined ? grouped : `${grouped}.${fraction}`
+  return Amount.formatGrouped(BigInt(units), decimals)
 }
 
 export function formatAlgos(microAlgos: bigint | string): string {
-  return `${format(microAlgos, Amount.algoDecimals)} ${algoUnit}`
+  return Amount.formatAlgos(BigInt(microAlgos))
 }
 
 /**

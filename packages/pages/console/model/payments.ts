@@ -26,6 +26,11 @@ export class Payments {
     return this.#entries.at(-1)?.number ?? 0
   }
 
+  /** The time of the oldest entry, or the start of the daemon if that is earlier. */
+  get firstMs(): number {
+    return Math.min(this.#entries[0]?.atMs ?? this.sinceMs, this.sinceMs)
+  }
+
   add(sinceMs: number, entries: readonly SignatureEntry[]): void {
     // A restarted daemon numbers its entries from one again.
     if (sinceMs !== this.sinceMs) this.#entries = []

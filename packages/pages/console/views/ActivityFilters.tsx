@@ -93,7 +93,7 @@ export function ActivityFilters({ query, agents, onSearch }: Props) {
           value={fields.agentId}
           onChange={(event) => set({ agentId: event.currentTarget.value })}
         >
-          <option value="">All, including none</option>
+          <option value="">All agents and you</option>
           {agents.map((agent) => (
             <option key={agent.id} value={agent.id}>
               {safeName(agent.name)}

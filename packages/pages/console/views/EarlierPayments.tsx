@@ -1,4 +1,4 @@
-/** What the daemon signed before it was started, from the audit log, which survives restarts. */
+/** Signatures from before those that the daemon lists itself, from the audit log, which survives restarts. */
 import { nodeOperations } from '@latchkey/kmd-api/operations'
 import { useState } from 'preact/hooks'
 import { type AuditPage, type AuditRecord, searchAudit } from '../audit.js'
@@ -16,7 +16,7 @@ import { type Store, useStore } from '../store.js'
 const events = ['transaction_signed', 'multisig_signed', 'program_signed']
 
 type Props = {
-  /** When the daemon started: later signatures are in its own list. */
+  /** Later signatures are in the daemon's own list. */
   beforeMs: number
   count: number
   title: string
@@ -55,14 +55,17 @@ export function EarlierPayments({ beforeMs, count, title, hasMore }: Props) {
       setError(errorMessage(caught))
     }
   }
+  // The record of a payment is made just before its signature.
+  const listed = new Set(store.payments.newestFirst.map(({ transactionId }) => transactionId))
+  const earlier = page.records.filter(({ transaction }) => transaction === '' || !listed.has(transaction))
   // New signatures take the place of earlier ones.
-  const shown = hasMore ? page.records : page.records.slice(0, count)
+  const shown = hasMore ? earlier : earlier.slice(0, count)
   if (shown.length === 0 && error === undefined) return null
   return (
     <>
       {title !== '' && <h2>{title}</h2>}
       <ErrorText text={error} />
-      <ol class="rows payments" aria-label="Signed before the daemon started, newest first">
+      <ol class="rows payments" aria-label="Earlier signatures, newest first">
         {shown.map((record) => (
           <EarlierRow key={record.number} record={record} />
         ))}

@@ -233,7 +233,7 @@ function Recent() {
       )}
       {payments.sinceMs > 0 && earlierCount > 0 && (
         <EarlierPayments
-          beforeMs={payments.sinceMs}
+          beforeMs={payments.firstMs}
           count={earlierCount}
           title={entries.length > 0 ? '' : 'Last payments'}
           hasMore={false}

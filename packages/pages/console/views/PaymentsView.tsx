@@ -58,8 +58,8 @@ export function PaymentsView({ transactionId: wanted }: { transactionId: string 
       <h2>Signed transactions and programs</h2>
       {wanted !== undefined && wantedIndex < 0 && payments.sinceMs > 0 && (
         <p class="note">
-          This daemon has not signed <code class="break">{wanted}</code> since it started. The audit log has what it
-          signed before.
+          <code class="break">{wanted}</code> is not among the latest signatures of this daemon. The audit log has
+          earlier ones.
         </p>
       )}
       {entries.length === 0 && payments.sinceMs > 0 && <p class="empty">Nothing signed yet.</p>}
@@ -85,7 +85,7 @@ export function PaymentsView({ transactionId: wanted }: { transactionId: string 
         </button>
       )}
       {payments.sinceMs > 0 && entries.length <= shownCount && (
-        <EarlierPayments beforeMs={payments.sinceMs} count={pageLength} title="Before the daemon was started" hasMore />
+        <EarlierPayments beforeMs={payments.firstMs} count={pageLength} title="Earlier, from the audit log" hasMore />
       )}
     </section>
   )

@@ -5,6 +5,7 @@ import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
 import { NotificationButton } from '../components/NotificationButton.js'
 import { errorMessage, toSentence } from '../messages.js'
+import { documentationUrl } from '../model/documentation.js'
 import { chooseNetwork, networkTitle } from '../model/network.js'
 import { formatDuration } from '../model/time.js'
 import { usePolling } from '../polling.js'
@@ -68,6 +69,15 @@ export function SettingsView() {
           <NotificationButton />
         </Fact>
         <Fact name="Session">ends 30 minutes after you last used it, after 12 hours, or with “End session”</Fact>
+        <Fact name="Documentation">
+          <a href={documentationUrl} target="_blank" rel="noopener noreferrer">
+            Documentation site
+          </a>
+          <span class="soft">
+            {' '}
+            while <code>npm run docs:serve</code> runs in a clone of Latchkey
+          </span>
+        </Fact>
         <Fact name="Commands">
           <code>latchkey help</code>
           <span class="soft"> has what this page has, and more</span>

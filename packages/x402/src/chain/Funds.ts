@@ -98,12 +98,12 @@ export async function holdingProblem(
       hint: 'pay from another account',
     }
   }
-  const [has, needs] = [Amount.format(holding.amount, decimals), Amount.format(amount, decimals)]
+  const [has, needs] = [Amount.formatGrouped(holding.amount, decimals), Amount.formatGrouped(amount, decimals)]
   const short = Amount.format(amount - holding.amount, decimals)
   return {
     code: 'insufficient_asset',
     message: `${payer} has ${has} ${name} and needs ${needs}`,
-    hint: `send it ${short} ${name}: ${fundCommand(chain, payer, `${short} #${assetId}`)}`,
+    hint: `send it ${Amount.group(short)} ${name}: ${fundCommand(chain, payer, `${short} #${assetId}`)}`,
     asked: amount,
     left: holding.amount,
   }

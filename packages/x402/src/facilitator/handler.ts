@@ -169,11 +169,16 @@ async function health(facilitator: Facilitator): Promise<Response> {
     network,
     name: Network.displayName(network),
     lastRound: Number(lastRound),
-    ...(feeMicroAlgos === undefined ? {} : { feeBalance: Amount.formatAlgos(feeMicroAlgos) }),
+    ...(feeMicroAlgos === undefined ? {} : { feeBalance: balanceText(feeMicroAlgos) }),
   }))
   const rest = { networks: states, ...(warnings.length === 0 ? {} : { warnings }) }
   if (problem === undefined) return json(200, { status: 'ok', ...rest })
   return json(503, { status: 'unhealthy', reason: problem, ...rest })
+}
+
+/** Without thousands separators, because programs read it. */
+function balanceText(microAlgos: bigint): string {
+  return `${Amount.format(microAlgos, Amount.algoDecimals)} ALGO`
 }
 
 /** Lists every check with its result, and since when it applies. The texts are for the public. */
@@ -191,7 +196,7 @@ async function readiness(facilitator: Facilitator): Promise<Response> {
     address,
     status: problem === undefined ? 'ok' : 'failed',
     since: new Date(sinceMs).toISOString(),
-    ...(feeMicroAlgos === undefined ? {} : { balance: Amount.formatAlgos(feeMicroAlgos) }),
+    ...(feeMicroAlgos === undefined ? {} : { balance: balanceText(feeMicroAlgos) }),
     ...(problem === undefined ? {} : { reason: problem }),
   }))
   const status = isReady ? 'ready' : 'not ready'

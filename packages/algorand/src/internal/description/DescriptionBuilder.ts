@@ -58,7 +58,7 @@ export class DescriptionBuilder {
   assetAmount(units: bigint, id: bigint): string {
     const asset = this.#asset(id)
     if (asset === undefined) return `${Amount.group(String(units))} base unit${units === 1n ? '' : 's'} of asset ${id}`
-    return `${Amount.group(Amount.format(units, asset.decimals))} ${unitText(asset.unitName)} (asset ${id})`
+    return `${Amount.formatGrouped(units, asset.decimals)} ${unitText(asset.unitName)} (asset ${id})`
   }
 
   assetName(id: bigint): string {

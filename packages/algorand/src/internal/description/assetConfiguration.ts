@@ -26,7 +26,8 @@ export function assetConfiguration(builder: DescriptionBuilder): void {
 function describeCreation(builder: DescriptionBuilder, parameters: Parameters): void {
   const { t: total = 0n, dc: decimals = 0, un, an, au, df } = parameters
   const name = an === undefined ? 'without a name' : `named ${quoted(an)}`
-  const amount = decimals > Amount.maxDecimals ? `${total} base units` : Amount.format(total, decimals)
+  const amount =
+    decimals > Amount.maxDecimals ? `${Amount.group(String(total))} base units` : Amount.formatGrouped(total, decimals)
   builder.add(
     `Creates an asset ${name}: ${amount}${un === undefined ? '' : ` ${quoted(un)}`} in total, ${decimals} decimals.`,
   )

@@ -17,7 +17,12 @@ export const unknownEffect = 'Its effect is unknown: sign it only if you know fr
 
 /** MicroAlgos with thousands separators and their unit. */
 export function algos(microAlgos: bigint): string {
-  return Amount.group(Amount.formatAlgos(microAlgos))
+  return Amount.formatAlgos(microAlgos)
+}
+
+/** A round or a count with thousands separators. */
+export function grouped(value: bigint): string {
+  return Amount.group(String(value))
 }
 
 /** Quotes a text so that it cannot end its quotes, escapes invisible characters, and truncates long text. */

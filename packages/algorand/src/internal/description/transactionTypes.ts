@@ -3,7 +3,7 @@ import * as Bytes from '../Bytes.js'
 import { applicationCall } from './applicationCall.js'
 import { assetConfiguration } from './assetConfiguration.js'
 import type { DescriptionBuilder } from './DescriptionBuilder.js'
-import { address, algos, quoted, unknownEffect } from './format.js'
+import { address, algos, grouped, quoted, unknownEffect } from './format.js'
 
 /** Describes one type of transaction. */
 export type TypeDescriber = {
@@ -112,7 +112,9 @@ function keyRegistration(builder: DescriptionBuilder): void {
     builder.add('Takes the account offline: it does not vote until it registers keys again.')
     return
   }
-  builder.add(`Brings the account online: its participation keys vote from round ${votefst} to round ${votelst}.`)
+  builder.add(
+    `Brings the account online: its participation keys vote from round ${grouped(votefst)} to round ${grouped(votelst)}.`,
+  )
   if (fee >= eligibilityFee) builder.add('A fee of 2 ALGO or more makes it eligible for block rewards.')
 }
 

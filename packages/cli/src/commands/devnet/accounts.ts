@@ -69,7 +69,7 @@ function print(balances: readonly Balance[]): void {
 }
 
 function dollarText(assetId: bigint, amount: bigint | undefined): string[] {
-  return amount === undefined ? [] : [`${Readable.number(Amount.format(amount, 6))} USDC (${assetId})`]
+  return amount === undefined ? [] : [`${Amount.formatGrouped(amount, 6)} USDC (${assetId})`]
 }
 
 function toJson({ label, address, mnemonic, microAlgos, dollars }: Balance): object {

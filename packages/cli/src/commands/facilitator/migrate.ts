@@ -13,6 +13,11 @@ Facilitators that start with such a role migrate on their own; run this command 
 The command is safe to run while facilitators of the previous version are running, and several times at once.`,
   options: {
     ...storeOptions,
+    store: {
+      ...storeOptions.store,
+      placeholder: 'ADDRESS',
+      description: 'PostgreSQL database to migrate: postgres://USER@HOST/DATABASE',
+    },
     'grant-to': {
       type: 'string',
       placeholder: 'ROLE',

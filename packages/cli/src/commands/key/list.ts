@@ -78,5 +78,9 @@ async function balance(chain: Chain, address: string, dollar: bigint | undefined
 
 function row({ address, algos, dollars }: { address: string } & Partial<Balance>): string[] {
   if (algos === undefined) return [address]
-  return [address, `${algos} ALGO`, dollars === undefined || dollars === null ? '' : `$${dollars}`]
+  return [
+    address,
+    `${Amount.group(algos)} ALGO`,
+    dollars === undefined || dollars === null ? '' : `$${Amount.group(dollars)}`,
+  ]
 }

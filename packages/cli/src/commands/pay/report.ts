@@ -140,5 +140,5 @@ function describeStatus({ status, headers }: Response): string {
 export function describeAmount(amount: bigint, asset: AssetInfo | undefined, isDollar: boolean): string {
   if (asset === undefined) return `${Readable.number(amount)} base units`
   const { assetId, decimals, name } = asset
-  return `${isDollar ? '$' : ''}${Amount.group(Amount.format(amount, decimals))} (${name}, asset ${assetId})`
+  return `${isDollar ? '$' : ''}${Amount.formatGrouped(amount, decimals)} (${name}, asset ${assetId})`
 }

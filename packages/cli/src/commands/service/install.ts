@@ -23,8 +23,8 @@ import {
 import { createDirectory, kmdOptions } from '../kmd/options.js'
 
 export const serviceInstallCommand = command({
-  description: `Write and print a service file for the key daemon and start the service: a systemd user unit on Linux, a launchd agent on \
-macOS. The daemon then starts with the user's session and restarts if it fails. Root is not required. With --system, install a system service \
+  description: `Write and print a service file for the key daemon and start the service: a systemd user unit; on macOS, where Latchkey is \
+untested, a launchd agent. The daemon then starts with the user's session and restarts if it fails. Root is not required. With --system, install a system service \
 under its own user, whose files your programs cannot read: agent limits then also hold against programs that run as you.`,
   options: {
     ...kmdOptions,

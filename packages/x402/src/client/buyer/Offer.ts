@@ -233,7 +233,7 @@ export class Limits {
         maxTotal: this.#maxTotal,
         spentOf: ({ microDollars }) => microDollars,
         unit: 'micro_dollars',
-        format: (units) => `$${Amount.format(units, dollarDecimals)}`,
+        format: Amount.formatDollars,
       }
     }
     const limit = this.#assets.find((one) => isFor(one, asset.assetId, chain))
@@ -245,7 +245,7 @@ export class Limits {
       maxTotal: limit?.maxTotal,
       spentOf: ({ assets }) => assets.get(key) ?? 0n,
       unit: asset.assetId === algoAssetId ? 'micro_algos' : 'base_units',
-      format: (units) => `${Amount.format(units, asset.decimals)} ${nameOf(asset)}`,
+      format: (units) => `${Amount.formatGrouped(units, asset.decimals)} ${nameOf(asset)}`,
     }
   }
 }

@@ -146,8 +146,8 @@ export function describePayment({ chain, requirement, payment, route, asset }: P
 
 /** An amount with its unit; base units if the decimals are not known. */
 export function formatAmount(amount: string, decimals: number | undefined, assetName: string): string {
-  if (decimals === undefined) return `${amount} base units of ${assetName}`
-  return `${Amount.format(BigInt(amount), decimals)} ${assetName}`
+  if (decimals === undefined) return `${Amount.group(amount)} base units of ${assetName}`
+  return `${Amount.formatGrouped(BigInt(amount), decimals)} ${assetName}`
 }
 
 /**
