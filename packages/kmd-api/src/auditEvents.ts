@@ -5,6 +5,8 @@ export const eventNames = [
   'multisig_signed',
   'receipt_signed',
   'signature_refused',
+  'authorization_signed',
+  'authorization_settled',
   'reservation_returned',
   'wallet_created',
   'wallet_unlocked',
