@@ -177,7 +177,9 @@ export class Purchase {
   }
 
   #note({ payment }: SignedPayment, receipt: Receipt | undefined, state: PaymentState): void {
-    this.#made = { payment, state, isRepeat: this.#isRepeat, receipt }
+    // The log also has the charge of a price by usage.
+    const logged = this.#parts.payments.get(payment.transactionId) ?? payment
+    this.#made = { payment: logged, state, isRepeat: this.#isRepeat, receipt }
   }
 
   /** Returns the one offer to pay, exactly as quoted, and otherwise throws the reason. */
