@@ -247,7 +247,7 @@ async function callAgents(daemon: TestDaemon): Promise<Step[]> {
   const gh = new Uint8Array(32).fill(7)
   const network = Buffer.from(gh).toString('base64')
   const limit = { per: 'day', network, type: 'amount', asset_id: '0', amount: '5000000' }
-  const rules = { networks: [network], limits: [limit], payees: { allow_all: true } }
+  const rules = { networks: [network], limits: [limit, { ...limit, asset_id: '5' }], payees: { allow_all: true } }
   const made = await call('CreateAgent', 'POST', 'agents', {
     name: 'described',
     wallet_id,
@@ -262,6 +262,17 @@ async function callAgents(daemon: TestDaemon): Promise<Step[]> {
   await own('GetOwnAgent', 'GET', 'agent')
   await own('TestOwnAgent', 'POST', 'agent/test', { transaction })
   await own('SignAsAgent', 'POST', 'agent/sign', { transaction })
+  const [pay_to, facilitator] = [2, 3].map((byte) => Address.encode(new Uint8Array(32).fill(byte)))
+  const amounts = { asset_id: '5', max_amount: '1', last_valid: '9' }
+  const nonce = Buffer.alloc(16, 1).toString('base64')
+  await own('SignUptoAsAgent', 'POST', 'agent/upto', {
+    payer: address,
+    pay_to,
+    facilitator,
+    network,
+    nonce,
+    ...amounts,
+  })
   await own('ListOwnRecords', 'POST', 'agent/history', {})
   const asks = { ...rules, ask: { above: [{ network, amount: '1' }] } }
   await call('SetAgentRules', 'POST', 'agents/rules', { ...agent, rules: asks })

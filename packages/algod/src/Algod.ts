@@ -23,6 +23,7 @@ import {
   readHolding,
   readHoldings,
   readLease,
+  readLeases,
   readParameters,
   readSimulation,
   readSubmission,
@@ -36,6 +37,7 @@ import type {
   AlgodOptions,
   AssetInfo,
   Holding,
+  LeasedTransaction,
   LeasedTransfer,
   LookupOptions,
   SimulationFailure,
@@ -354,6 +356,19 @@ export class Algod {
     await this.#pool.each({ method: 'GET', path }, read, { mayHedge: true })
     if (found !== undefined || count >= this.quorum) return found
     throw new AlgodError('no_quorum', `${count} of ${this.quorum} nodes have the block of round ${round}`)
+  }
+
+  /**
+   * Returns the transactions of a block that hold a lease.
+   *
+   * @throws AlgodError `not_found` if no node has the block
+   */
+  leasesInBlock(round: bigint): Promise<readonly LeasedTransaction[]> {
+    const path = `/v2/blocks/${round}?format=json`
+    return this.#get(path, (response) => {
+      if (response.status === 404) throw response.notFound(path)
+      return readLeases(response.members())
+    })
   }
 
   /** Returns the information of an embedded devnet, or undefined for any other node. */

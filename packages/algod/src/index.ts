@@ -13,6 +13,7 @@ export type {
   AlgodOptions,
   AssetInfo,
   Holding,
+  LeasedTransaction,
   LeasedTransfer,
   LookupOptions,
   SimulationFailure,

@@ -7,6 +7,7 @@ import type {
   AccountState,
   AssetInfo,
   Holding,
+  LeasedTransaction,
   LeasedTransfer,
   SimulationFailure,
   SubmitResult,
@@ -91,17 +92,34 @@ export function readContent(members: Members, transactionId: string): Transactio
 
 /** Finds the transaction of a sender with a lease in a block. */
 export function readLease(members: Members, sender: string, lease: Uint8Array): LeasedTransfer | undefined {
-  const block = members.object('block')
   const text = Bytes.toBase64(lease)
-  for (const element of block.has('txns') ? block.list('txns') : []) {
-    const txn = block.objectOf(element).object('txn')
-    if (txn.optionalText('lx') !== text || txn.optionalText('snd') !== sender) continue
-    const isAssetTransfer = txn.optionalText('type') === 'axfer'
-    const uint = (name: string): bigint => (isAssetTransfer && txn.has(name) ? txn.uint(name) : 0n)
-    const receiver = isAssetTransfer ? txn.address('arcv') : undefined
-    return { isAssetTransfer, receiver, assetId: uint('xaid'), amount: uint('aamt') }
+  for (const txn of transactionsOf(members)) {
+    if (txn.optionalText('lx') === text && txn.optionalText('snd') === sender) return leasedTransfer(txn)
   }
   return undefined
+}
+
+/** Returns every transaction of a block that holds a lease. */
+export function readLeases(members: Members): LeasedTransaction[] {
+  const found: LeasedTransaction[] = []
+  for (const txn of transactionsOf(members)) {
+    const [lease, sender] = [txn.optionalText('lx'), txn.optionalText('snd')]
+    if (lease === undefined || sender === undefined) continue
+    found.push({ sender, lease, lastValid: txn.has('lv') ? txn.uint('lv') : 0n, ...leasedTransfer(txn) })
+  }
+  return found
+}
+
+function* transactionsOf(members: Members): Generator<Members> {
+  const block = members.object('block')
+  for (const element of block.has('txns') ? block.list('txns') : []) yield block.objectOf(element).object('txn')
+}
+
+function leasedTransfer(txn: Members): LeasedTransfer {
+  const isAssetTransfer = txn.optionalText('type') === 'axfer'
+  const uint = (name: string): bigint => (isAssetTransfer && txn.has(name) ? txn.uint(name) : 0n)
+  const receiver = isAssetTransfer ? txn.address('arcv') : undefined
+  return { isAssetTransfer, receiver, assetId: uint('xaid'), amount: uint('aamt') }
 }
 
 /** If nodes report different states of a transaction, the most certain one counts. */

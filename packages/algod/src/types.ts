@@ -118,6 +118,14 @@ export type LeasedTransfer = {
   readonly amount: bigint
 }
 
+/** A transaction of a block that holds a lease. */
+export type LeasedTransaction = LeasedTransfer & {
+  readonly sender: string
+  /** The 32 bytes in standard base64. */
+  readonly lease: string
+  readonly lastValid: bigint
+}
+
 /** A node that reports that a transaction is not on the ledger. */
 export type Absence = {
   /** The index of the node among the nodes of the client. */

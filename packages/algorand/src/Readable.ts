@@ -140,6 +140,12 @@ export type PaymentOptions = AssetOptions & {
   payeeName?: string | undefined
   /** The URL that the payer says it pays for. Marked as not checked. */
   claimedUrl?: string | undefined
+  /**
+   * Whether the amount is the maximum of a price by usage.
+   *
+   * @default false
+   */
+  isUpTo?: boolean | undefined
 }
 
 /**
@@ -152,7 +158,7 @@ export type PaymentOptions = AssetOptions & {
  * // 'shopper wants to pay $0.01 to KNLHV3RI... for http://127.0.0.1:4021/quote (not checked)'
  */
 export function payment(transaction: Transaction, options: PaymentOptions = {}): string {
-  const { payer, payeeName, claimedUrl = '' } = options
+  const { payer, payeeName, claimedUrl = '', isUpTo = false } = options
   const purpose = claimedUrl === '' ? '' : ` for ${plainText(claimedUrl, maxUrlCharacters, isPlainUrl)} (not checked)`
   const spent = plainPayment(transaction)
   if (spent === undefined) {
@@ -163,7 +169,8 @@ export function payment(transaction: Transaction, options: PaymentOptions = {}):
   const address = shortAddress(Address.encode(spent.payee))
   const payee = payeeName === undefined || payeeName === '' ? address : `${nameText(payeeName)} (${address})`
   const verb = payer === undefined ? 'Pays' : `${nameText(payer)} wants to pay`
-  return `${verb} ${money(spent, describedAssets(transaction, options))} to ${payee}${purpose}`
+  const most = isUpTo ? 'up to ' : ''
+  return `${verb} ${most}${money(spent, describedAssets(transaction, options))} to ${payee}${purpose}`
 }
 
 /** The options of {@link Description.describe} in which dollar assets are known. */

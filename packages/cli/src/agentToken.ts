@@ -148,5 +148,9 @@ export async function agentSignerFrom(
       throw explainAgentError(error, given)
     }
   }
-  return { ...signer, sign: (transaction, purpose) => explaining(() => signer.sign(transaction, purpose)) }
+  return {
+    ...signer,
+    sign: (transaction, purpose) => explaining(() => signer.sign(transaction, purpose)),
+    signUpto: (authorization, purpose) => explaining(() => signer.signUpto!(authorization, purpose)),
+  }
 }

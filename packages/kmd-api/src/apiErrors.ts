@@ -99,6 +99,11 @@ export const apiErrors = {
     message: 'could not make the offer',
     hint: 'send a URL of at most 4,096 characters, a scheme, the CAIP-2 id of an Algorand network, an asset id and an amount in base units',
   },
+  bad_authorization: {
+    status: 400,
+    message: 'could not make the authorization',
+    hint: 'send addresses, a genesis hash in base64, integers as decimal text, and 16 random bytes as the nonce',
+  },
   not_signed: {
     status: 400,
     message: 'a transaction is not signed, or lacks signatures of its multisig',

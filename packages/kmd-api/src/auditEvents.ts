@@ -6,6 +6,8 @@ export const eventNames = [
   'receipt_signed',
   'offer_signed',
   'signature_refused',
+  'authorization_signed',
+  'authorization_settled',
   'reservation_returned',
   'wallet_created',
   'wallet_unlocked',

@@ -31,6 +31,32 @@ export type AgentSignOptions = CallOptions & {
   onApproval?: ((approvalId: string) => void) | undefined
 }
 
+/** Options of `agent.signUpto`: the terms of the authorization, which the daemon builds the program from. */
+export type AgentUptoOptions = AgentSignOptions & {
+  /** The account that pays. */
+  payer: string
+  payTo: string
+  assetId: bigint
+  /** The highest amount that can be charged, in base units. */
+  maxAmount: bigint
+  /** The account that pays the fees and submits the transfer. */
+  facilitator: string
+  /** The last valid round of the transfer. */
+  lastValid: bigint
+  /** 32 bytes. */
+  genesisHash: Uint8Array
+  /** 16 random bytes. With the same ones again, the authorization does not count twice. */
+  nonce: Uint8Array
+}
+
+/** A signed authorization for a price by usage. */
+export type AgentAuthorization = {
+  /** `upto-` and the lease in base32. */
+  authorizationId: string
+  program: Uint8Array
+  signature: Uint8Array
+}
+
 /** Options of `agent.history`. */
 export type AgentHistoryOptions = CallOptions & {
   /** Returns records below this number. @default from the newest */
@@ -87,12 +113,53 @@ export class AgentClient {
    * @throws KmdClientError `agent_limit_exceeded`, `agent_approval_required` and others, with `refusal`
    */
   async sign(transaction: Uint8Array, options: AgentSignOptions = {}): Promise<Uint8Array> {
-    const { approvalWaitMs = 0, onApproval, ...signOptions } = options
-    const { signal, timeoutMs } = options
+    const { approvalWaitMs, onApproval, publicKey, url, description, ...callOptions } = options
+    const members = {
+      transaction: Bytes.toBase64(transaction),
+      public_key: publicKey === undefined ? undefined : toPublicKey(publicKey),
+      claimed_url: url,
+      claimed_description: description,
+    }
+    return this.#approved(options, async () => {
+      const response = await this.#connection.call('SignAsAgent', { ...callOptions, members })
+      return response.signedTransaction
+    })
+  }
+
+  /**
+   * Signs an authorization for a price by usage (the x402 scheme `upto`) within the agent's rules. The maximum counts
+   * until the charge is on the ledger, and then the charge.
+   *
+   * @throws KmdClientError `agent_limit_exceeded`, `agent_approval_required` and others, with `refusal`
+   */
+  async signUpto(options: AgentUptoOptions): Promise<AgentAuthorization> {
+    const { payer, payTo, assetId, maxAmount, facilitator, lastValid, genesisHash, nonce, ...signOptions } = options
+    const { approvalWaitMs, onApproval, publicKey, url, description, ...callOptions } = signOptions
+    const members = {
+      payer,
+      pay_to: payTo,
+      asset_id: assetId.toString(),
+      max_amount: maxAmount.toString(),
+      facilitator,
+      last_valid: lastValid.toString(),
+      network: Bytes.toBase64(genesisHash),
+      nonce: Bytes.toBase64(nonce),
+      public_key: publicKey === undefined ? undefined : toPublicKey(publicKey),
+      claimed_url: url,
+      claimed_description: description,
+    }
+    return this.#approved(options, () => this.#connection.call('SignUptoAsAgent', { ...callOptions, members }))
+  }
+
+  /** Signs, and if the owner must approve, waits and signs again. */
+  async #approved<T>(
+    { approvalWaitMs = 0, onApproval, signal, timeoutMs }: AgentSignOptions,
+    sign: () => Promise<T>,
+  ): Promise<T> {
     const giveUpAt = performance.now() + approvalWaitMs
     for (let mayWait = true; ; ) {
       try {
-        return await this.#sign(transaction, signOptions)
+        return await sign()
       } catch (error) {
         const id = error instanceof KmdClientError ? error.approvalId : undefined
         const waitMs = giveUpAt - performance.now()
@@ -119,18 +186,6 @@ export class AgentClient {
       const approval = readApproval(response.approval)
       if (approval.state !== 'open' || performance.now() >= giveUpAt) return approval
     }
-  }
-
-  async #sign(transaction: Uint8Array, options: Omit<AgentSignOptions, 'approvalWaitMs'>): Promise<Uint8Array> {
-    const { publicKey, url, description, ...callOptions } = options
-    const members = {
-      transaction: Bytes.toBase64(transaction),
-      public_key: publicKey === undefined ? undefined : toPublicKey(publicKey),
-      claimed_url: url,
-      claimed_description: description,
-    }
-    const response = await this.#connection.call('SignAsAgent', { ...callOptions, members })
-    return response.signedTransaction
   }
 
   /** Returns the rule that would decide about a transaction (msgpack), without signing or counting it. */

@@ -445,7 +445,7 @@ export class RequestHandler {
     if (code !== 'agent_approval_required') return undefined
     const prefers = /(^|[,\s])respond-async\s*($|[,;])/i.test(request.header('prefer') ?? '')
     const approvalId = headers[headers.indexOf(approvalHeader) + 1]
-    if ((id !== 'SignAsAgent' && !prefers) || approvalId === undefined) return undefined
+    if ((!signsAsAgent(id) && !prefers) || approvalId === undefined) return undefined
     try {
       return Wire.write(this.#options.wire, approvalResponse, approvalOf(this.#options.context, approvalId))
     } catch (error) {
@@ -491,4 +491,8 @@ function tooManyConnections(): KmdError {
 
 function isWrongPassword(error: unknown): boolean {
   return error instanceof KmdError && error.code === 'wrong_password'
+}
+
+function signsAsAgent(id: Operation['id']): boolean {
+  return id === 'SignAsAgent' || id === 'SignUptoAsAgent'
 }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Address, Bytes, Ed25519, Program, Submission } from '@latchkey/algorand'
+import { Address, Bytes, Ed25519, Program, Submission, UptoProgram } from '@latchkey/algorand'
 import * as UptoPayment from './UptoPayment.js'
-import * as UptoProgram from './UptoProgram.js'
 
 const { publicKey, secretKey } = Ed25519.keyPairFromSeed(new Uint8Array(32).fill(1))
 const other = Ed25519.keyPairFromSeed(new Uint8Array(32).fill(2))

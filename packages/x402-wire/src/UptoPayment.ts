@@ -2,13 +2,22 @@
  * Payments of the scheme `upto`: one signature authorizes any transfer up to a maximum. The facilitator builds the
  * transfer after the work, with the amount that was used.
  */
-import { Address, Bytes, Ed25519, Group, Hash, Json, Program, Submission, type Transaction } from '@latchkey/algorand'
+import {
+  Address,
+  Bytes,
+  Ed25519,
+  Group,
+  Json,
+  Program,
+  Submission,
+  type Transaction,
+  UptoProgram,
+  type UptoTerms,
+} from '@latchkey/algorand'
 import { validityRounds } from './buildPayment.js'
 import { WireError } from './errors.js'
 import { decodeBase64 } from './texts.js'
 import type { PaymentRequirements } from './types.js'
-import type { UptoTerms } from './UptoProgram.js'
-import * as UptoProgram from './UptoProgram.js'
 
 /** The payload of the scheme `upto`. Bytes are standard base64. */
 export type UptoPayload = {
@@ -34,7 +43,7 @@ export type Authorization = {
 }
 
 /** A transfer is valid for at most this many rounds. */
-export const maxValidityRounds = 1_000n
+export const maxValidityRounds: bigint = UptoProgram.maxValidityRounds
 const idPrefix = 'upto-'
 const idPattern = /^upto-[A-Z2-7]{52}$/
 const noncePattern = /^[A-Za-z0-9+/]{22}==$/
@@ -43,7 +52,7 @@ const programCharacters = Math.ceil(UptoProgram.programLength / 3) * 4
 
 /** The id of an authorization with this lease. */
 export function idOf(lease: Uint8Array): string {
-  return `${idPrefix}${Hash.toText(lease)}`
+  return UptoProgram.idOf(lease)
 }
 
 /**
@@ -52,7 +61,7 @@ export function idOf(lease: Uint8Array): string {
  * @throws {@link UptoError} for another id
  */
 export function leaseOfId(id: string): Uint8Array {
-  const lease = isId(id) ? Hash.fromText(id.slice(idPrefix.length)) : undefined
+  const lease = UptoProgram.leaseOfId(id)
   if (lease === undefined) throw new UptoError('invalid_upto_payload', 'the id is not that of an authorization')
   return lease
 }
@@ -123,8 +132,8 @@ export function mismatch(
 }
 
 /** The first round of every transfer of the authorization. */
-export function firstValidOf({ lastValid }: Pick<UptoTerms, 'lastValid'>): bigint {
-  return lastValid > maxValidityRounds ? lastValid - maxValidityRounds : 0n
+export function firstValidOf(terms: Pick<UptoTerms, 'lastValid'>): bigint {
+  return UptoProgram.firstValidOf(terms)
 }
 
 /** A transfer to build. */
@@ -152,30 +161,18 @@ export function buildTransfer(authorization: Authorization, { amount, feeMicroAl
   if (amount < 0n || amount > terms.maxAmount) {
     throw new UptoError('upto_amount_exceeds_maximum', `${amount} is above the maximum of ${terms.maxAmount}`)
   }
-  const firstValid = firstValidOf(terms)
-  const common = {
-    ...(firstValid === 0n ? {} : { fv: firstValid }),
-    lv: terms.lastValid,
-    gh: terms.genesisHash,
-  }
-  const [sponsor, payer] = [Address.decode(terms.facilitator), Address.decode(terms.payer)]
+  const transfer = UptoProgram.transferOf(terms, amount)
+  const { fv, lv, gh } = transfer
+  const sponsor = Address.decode(terms.facilitator)
   const feeTransaction: Transaction.Transaction = {
-    ...common,
+    ...(fv === undefined ? {} : { fv }),
+    lv,
+    gh,
     type: 'pay',
     snd: sponsor,
     rcv: sponsor,
     fee: feeMicroAlgos,
     note: Bytes.fromUtf8(`x402-fee-payer-${id}`),
-  }
-  const transfer: Transaction.Transaction = {
-    ...common,
-    type: 'axfer',
-    snd: payer,
-    arcv: Address.decode(terms.payTo),
-    ...(amount === 0n ? {} : { aamt: amount }),
-    xaid: terms.assetId,
-    lx: terms.lease,
-    note: Bytes.fromUtf8(id),
   }
   const [feeMember, transferMember] = Group.assign([feeTransaction, transfer])
   return {
@@ -252,13 +249,9 @@ export function checkUnsigned({ id, terms, nonce }: UnsignedAuthorization, payer
   }
 }
 
-function checkTerms({ assetId, maxAmount, payer, payTo, facilitator }: UptoTerms): void {
-  if (assetId === 0n || maxAmount === 0n) {
-    throw new UptoError('invalid_upto_program', 'the program names no asset or no amount')
-  }
-  if (payer === facilitator || payer === payTo) {
-    throw new UptoError('invalid_upto_program', 'the payer is also the facilitator or the receiver')
-  }
+function checkTerms(terms: UptoTerms): void {
+  const problem = UptoProgram.problemOf(terms)
+  if (problem !== undefined) throw new UptoError('invalid_upto_program', problem)
 }
 
 /** The bytes that the key of the payer signs. */

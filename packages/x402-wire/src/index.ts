@@ -1,4 +1,5 @@
 /** The pure half of x402 on Algorand: headers, prices, payments and their extensions. */
+export { UptoProgram, type UptoTerms } from '@latchkey/algorand'
 export { LatchkeyError } from '@latchkey/algorand/error'
 export {
   type BuiltPayment,
@@ -56,5 +57,3 @@ export type {
 } from './types.js'
 export * as UptoPayment from './UptoPayment.js'
 export { UptoError, type UptoErrorCode, type UptoPayload } from './UptoPayment.js'
-export type { UptoTerms } from './UptoProgram.js'
-export * as UptoProgram from './UptoProgram.js'

@@ -16,8 +16,12 @@ export const approvalShape = {
     { name: 'agent_id', shape: text },
     { name: 'agent_name', shape: text, blank: true },
     { name: 'state', shape: state, about: 'open, approved, denied, expired or used' },
-    { name: 'transaction_id', shape: text },
-    { name: 'transaction', shape: { type: 'base64' } },
+    { name: 'transaction_id', shape: text, about: 'The id of an authorization for a price by usage begins with upto-' },
+    {
+      name: 'transaction',
+      shape: { type: 'base64' },
+      about: 'For an authorization for a price by usage, the transfer of its maximum',
+    },
     {
       name: 'summary',
       shape: text,

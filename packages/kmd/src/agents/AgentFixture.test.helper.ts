@@ -2,12 +2,12 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { Address, Bytes, Ed25519, Network, Transaction } from '@latchkey/algorand'
+import { Address, Bytes, Ed25519, Network, Transaction, UptoProgram, type UptoTerms } from '@latchkey/algorand'
 import * as Libsodium from '@latchkey/algorand/sodium'
 import type { Limit, Rules } from '@latchkey/kmd-api/rules'
 import { fileName, type OpenStateOptions, openState, type State } from '../state/openState.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
-import type { Agents, GrantedKey, NewAgent } from './Agents.js'
+import type { AgentSession, Agents, Claim, GrantedKey, NewAgent } from './Agents.js'
 
 export const network = Network.testnet.genesisHash
 export const usdc = Network.testnet.usdcAssetId!
@@ -78,9 +78,29 @@ export type Fixture = State & {
   ) => Promise<Granted>
   /** Signs with the token, in a separate session. */
   sign: (token: string, transaction: Transaction.Canonical, signer?: Uint8Array) => Promise<Uint8Array>
+  /** Signs an authorization with the token, in a separate session. */
+  signUpto: (token: string, terms: UptoTerms, claim?: Claim) => Promise<Uint8Array>
 }
 
 export type Granted = { id: string; token: string }
+
+let authorizations = 0
+
+/** The terms of a unique authorization of the maximum, to the payee and in USDC. */
+export function uptoTerms(maxAmount: bigint, terms: Partial<Omit<UptoTerms, 'lease'>> = {}): UptoTerms {
+  const parties = { payer: key.address, payTo: payee.address, facilitator: stranger.address }
+  const own = {
+    ...parties,
+    assetId: usdc,
+    maxAmount,
+    lastValid: 100n,
+    genesisHash: Bytes.fromBase64(network)!,
+    ...terms,
+  }
+  const nonce = new Uint8Array(UptoProgram.nonceLength)
+  new DataView(nonce.buffer).setUint32(0, ++authorizations)
+  return { ...own, lease: UptoProgram.leaseOf(own, nonce) }
+}
 
 export const startMs = 1_800_000_000_000
 
@@ -98,14 +118,18 @@ export function openAgents(
     const made = await agents.create({ name, walletId, keys: [granted], rules: rulesOf(limits, rules), expiresAtMs })
     return { id: made.agent.id, token: made.token }
   }
-  const sign: Fixture['sign'] = async (token, transactionToSign, signer = key.publicKey) => {
+  const inSession = async <T>(token: string, work: (session: AgentSession) => Promise<T>): Promise<T> => {
     const session = agents.authenticate(token)
     if (session === undefined) throw new Error('no such token')
     try {
-      return await agents.sign(session, transactionToSign, signer, {})
+      return await work(session)
     } finally {
       agents.release(session)
     }
   }
-  return { ...state, directory, stateFile: join(directory, fileName), clock, create, sign }
+  const sign: Fixture['sign'] = (token, transactionToSign, signer = key.publicKey) =>
+    inSession(token, (session) => agents.sign(session, transactionToSign, signer, {}))
+  const signUpto: Fixture['signUpto'] = (token, terms, claim = {}) =>
+    inSession(token, (session) => agents.signUpto(session, terms, key.publicKey, claim))
+  return { ...state, directory, stateFile: join(directory, fileName), clock, create, sign, signUpto }
 }

@@ -103,9 +103,21 @@ export class AgentSums implements Sums {
   }
 
   giveBack(all: readonly Counted[]): void {
+    this.#reduce(all.map((counted) => ({ counted, left: undefined })))
+  }
+
+  /** Counts less than was added: only the amounts differ. */
+  reduce(counted: Counted, left: Counted): void {
+    this.#reduce([{ counted, left }])
+  }
+
+  #reduce(all: readonly { counted: Counted; left: Counted | undefined }[]): void {
     for (const { of, series } of this.#series.values()) {
-      const amounts = all.map((counted) => ({ atMs: counted.atMs, amount: amountIn(of, counted) }))
-      series.giveBack(amounts.filter(({ amount }) => amount !== 0n))
+      const amounts = all.map(({ counted, left }) => {
+        const amount = amountIn(of, counted)
+        return { atMs: counted.atMs, amount, by: left === undefined ? amount : amount - amountIn(of, left) }
+      })
+      series.giveBack(amounts.filter(({ by }) => by !== 0n))
     }
   }
 }
@@ -140,7 +152,8 @@ function keyOfSeries({ network, payee, assetId }: SeriesOf): string {
 /** Sums are kept modulo 2^64. The total never reaches it, so differences are exact. */
 const mostTotal = 2n ** 63n - 1n
 
-type Added = { readonly atMs: number; readonly amount: bigint }
+/** An amount that was added, and how much of it is given back. */
+type Returned = { readonly atMs: number; readonly amount: bigint; readonly by: bigint }
 
 /**
  * Amounts ordered by time, with the sum of any period that ends now. Cumulative sums are kept, so that a period's sum
@@ -187,16 +200,16 @@ class Series {
     this.#length--
   }
 
-  /** Returns amounts that were added, in one pass, because each one changes all later cumulative sums. */
-  giveBack(amounts: readonly Added[]): void {
+  /** Returns amounts that were added, or parts, in one pass, because each one changes all later cumulative sums. */
+  giveBack(amounts: readonly Returned[]): void {
     const found = new Map<number, bigint>()
     let [removed, first] = [0n, this.#length]
-    for (const { atMs, amount } of amounts) {
+    for (const { atMs, amount, by } of amounts) {
       // Older amounts are part of the sum before the first.
       const isOld = this.#length === 0 || atMs < this.#atMs[0]!
       const index = isOld ? 0 : this.#find(atMs, amount, found)
-      if (isOld) removed += amount
-      else found.set(index, amount)
+      if (isOld) removed += by
+      else found.set(index, by)
       first = Math.min(first, index)
     }
     this.#before -= removed

@@ -1,6 +1,14 @@
 /** Manages the daemon's agents: their identity, permissions and spending. */
 import { timingSafeEqual } from 'node:crypto'
-import { Address, SignedTransaction, Transaction } from '@latchkey/algorand'
+import {
+  Address,
+  Bytes,
+  Program,
+  SignedTransaction,
+  Transaction,
+  UptoProgram,
+  type UptoTerms,
+} from '@latchkey/algorand'
 import type { LedgerClient } from '../api/NodeClient.js'
 import type { Actor, EventName } from '../audit/AuditChain.js'
 import type { AuditLog } from '../audit/AuditLog.js'
@@ -25,9 +33,9 @@ import * as AgentToken from './AgentToken.js'
 import type { ApprovalGate } from './ApprovalGate.js'
 import * as AuditEvents from './auditEvents.js'
 import { checkExpiry, checkKeys, checkName, checkRules } from './checkAgent.js'
-import { addressText, isRefusal, readFacts } from './PaymentFacts.js'
+import { addressText, isRefusal, readFacts, uptoFacts } from './PaymentFacts.js'
 import { Rounds, SpendingClock } from './Rounds.js'
-import { Spending } from './Spending.js'
+import { Spending, type SpendingRequest } from './Spending.js'
 import { Suspension } from './Suspension.js'
 import { sealKey, signWithSealedKey, WalletKeys } from './WalletKeys.js'
 
@@ -292,29 +300,49 @@ export class Agents implements AgentsApi {
     signer: Uint8Array,
     claim: Claim,
   ): Promise<Uint8Array> {
-    const { agentId, sealingKey, verifier } = session
+    const { bytes } = transaction
+    const facts = readFacts(bytes)
+    const signature = await this.#signReserved(session, signer, {
+      network: isRefusal(facts) ? undefined : facts.network,
+      message: Transaction.bytesToSign(bytes),
+      request: () => {
+        return { facts, bytes, sender: addressText(transaction.sender), digest: Transaction.digest(bytes), claim }
+      },
+    })
+    return SignedTransaction.attach(bytes, transaction.sender, signature, signer)
+  }
+
+  signUpto(session: AgentSession, terms: UptoTerms, signer: Uint8Array, claim: Claim): Promise<Uint8Array> {
+    const program = UptoProgram.build(terms)
+    const network = Bytes.toBase64(terms.genesisHash)
+    return this.#signReserved(session, signer, {
+      network,
+      message: Program.bytesToSign(program),
+      // Read here, after the round is known and before the signature exists: no charge can be in an earlier block.
+      request: () => {
+        const facts = uptoFacts(terms, this.#rounds.reached(network))
+        return { facts, bytes: program, sender: terms.payer, digest: terms.lease, claim, isUpTo: true }
+      },
+    })
+  }
+
+  async #signReserved(
+    { agentId, sealingKey, verifier }: AgentSession,
+    signer: Uint8Array,
+    { network, message, request }: Signable,
+  ): Promise<Uint8Array> {
     const address = addressText(signer)
     // If the database was rolled back while no daemon was running, this suspends all agents.
     if (!this.#audit.isCompared) await this.#audit.compare()
     const { agent } = this.#requireGranted(agentId, address, verifier)
     if (this.#walletKeys?.isPresent(agent) === false) await this.requireKeys(agentId)
-    const facts = readFacts(transaction.bytes)
     // Avoids a turn of the event loop if the round is known, which is nearly always the case.
-    if (!isRefusal(facts) && this.#rounds.last(facts.network) === 'unknown') await this.#rounds.learn(facts.network)
-    const request = {
-      facts,
-      bytes: transaction.bytes,
-      sender: addressText(transaction.sender),
-      signer: address,
-      digest: Transaction.digest(transaction.bytes),
-      claim,
-    }
+    if (network !== undefined && this.#rounds.last(network) === 'unknown') await this.#rounds.learn(network)
     // The agent is looked up again in the transaction and once more afterwards, so that ending it in the meantime takes
     // effect.
-    await this.spending.reserve(() => this.#requireGranted(agentId, address, verifier), request)
-    const sealed = this.#requireGranted(agentId, address, verifier).keys.get(address)!
-    const signature = signWithSealedKey(sealed, sealingKey, signer, Transaction.bytesToSign(transaction.bytes))
-    return SignedTransaction.attach(transaction.bytes, transaction.sender, signature, signer)
+    const find = (): StoredAgent => this.#requireGranted(agentId, address, verifier)
+    await this.spending.reserve(find, { ...request(), signer: address })
+    return signWithSealedKey(find().keys.get(address)!, sealingKey, signer, message)
   }
 
   test(agentId: string, transaction: Transaction.Canonical): Decision {
@@ -426,6 +454,13 @@ export class Agents implements AgentsApi {
     }
     return { ...agent, ...(agent.suspendedReason !== undefined && { state: 'suspended' }), lastUsedAtMs }
   }
+}
+
+/** A message to sign once its amount is reserved. `network` is undefined if no rule can allow it. */
+type Signable = {
+  readonly network: string | undefined
+  readonly message: Uint8Array
+  readonly request: () => Omit<SpendingRequest, 'signer'>
 }
 
 const sealingKeyLength = 32

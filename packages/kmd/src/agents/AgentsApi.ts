@@ -1,5 +1,5 @@
 /** The contract between the API operations and the agents. */
-import type { Transaction } from '@latchkey/algorand'
+import type { Transaction, UptoTerms } from '@latchkey/algorand'
 import type { Limit, Rules } from '@latchkey/kmd-api/rules'
 import type { Actor } from '../audit/AuditChain.js'
 import type { Agent, AgentRefusal } from './Agent.js'
@@ -87,6 +87,14 @@ export type AgentsApi = {
    * @throws KmdError `state_not_written`: nothing was signed
    */
   sign(session: AgentSession, transaction: Transaction.Canonical, signer: Uint8Array, claim: Claim): Promise<Uint8Array>
+  /**
+   * Signs the program of an authorization for a price by usage, which is built here from the terms, and returns the
+   * signature. The maximum is reserved and recorded before, as for a payment. The terms must be complete, with the lease
+   * derived from them.
+   *
+   * @throws KmdError as `sign`
+   */
+  signUpto(session: AgentSession, terms: UptoTerms, signer: Uint8Array, claim: Claim): Promise<Uint8Array>
   /** Reads the agent's spending in pieces. Without this call, `test` and `budget` read it all at once. */
   prepare(agentId: string): Promise<void>
   /** Returns the decision that `sign` would make, without signing. */

@@ -9,7 +9,7 @@ export type ApprovalRequest = {
   /** The number of the agent's row. */
   readonly agentNumber: number
   readonly transactionId: string
-  /** The canonical bytes. */
+  /** The canonical bytes; for an authorization, its program. */
   readonly bytes: Uint8Array
   readonly facts: Facts
   /** Every rule that asks, at least one. */

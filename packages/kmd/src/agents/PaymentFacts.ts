@@ -2,7 +2,7 @@
  * Describes an agent's transaction in the terms of the rules. Denies by default: a type or field that is not listed
  * here is refused, so a later protocol version adds nothing that an agent may sign.
  */
-import { Address, BoundedMap, Bytes, Transaction } from '@latchkey/algorand'
+import { Address, BoundedMap, Bytes, Transaction, UptoProgram, type UptoTerms } from '@latchkey/algorand'
 import { bounds } from '@latchkey/kmd-api/rules'
 import type { AgentRefusal } from './Agent.js'
 
@@ -25,6 +25,13 @@ export type Facts = {
   readonly lastValid: bigint
   /** Amount and fee by asset, without zero amounts. */
   readonly spends: readonly Spending[]
+  /**
+   * An authorization for a price by usage: `amount` is the maximum, and `firstValid` a round that the network had reached
+   * before the authorization was signed. Every rule applies as to a payment of the maximum.
+   *
+   * @default a transaction
+   */
+  readonly isUpTo?: true
 }
 
 type Fields = Transaction.Transaction
@@ -114,13 +121,26 @@ export function readFacts(canonicalBytes: Uint8Array): Facts | AgentRefusal {
   const spends = spending(facts)
   const numbers = [firstValid, lastValid, facts.assetId, facts.applicationId, ...spends.map(({ amount }) => amount)]
   if (numbers.some((number) => number > maxInteger)) {
-    return refuse(
-      'agent_transaction_forbidden',
-      'no such amount',
-      'A field of the transaction exceeds the maximum integer.',
-    )
+    return tooLarge
   }
   return { ...facts, spends }
+}
+
+/**
+ * Returns the facts of an authorization for a price by usage, or why no rule can allow it.
+ *
+ * @param reachedRound a round that the network has certainly reached; undefined if none is known
+ */
+export function uptoFacts(terms: UptoTerms, reachedRound: bigint | undefined): Facts | AgentRefusal {
+  const { payer: sender, payTo: payee, assetId, maxAmount: amount, lastValid, genesisHash } = terms
+  const problem = UptoProgram.problemOf(terms)
+  if (problem !== undefined) return forbid('no such authorization', `The authorization is not valid: ${problem}.`)
+  if ([assetId, amount, lastValid].some((number) => number > maxInteger)) return tooLarge
+  const earliest = UptoProgram.firstValidOf(terms)
+  const firstValid = reachedRound !== undefined && reachedRound > earliest ? reachedRound : earliest
+  const common = { network: Bytes.toBase64(genesisHash), sender, feeMicroAlgos: 0n, firstValid, lastValid }
+  const payment = { kind: 'payment', payee, assetId, amount, applicationId: 0n } as const
+  return { ...common, ...payment, spends: [{ assetId, amount }], isUpTo: true }
 }
 
 /** Whether {@link readFacts} returned a refusal. */
@@ -171,6 +191,8 @@ function spending({ assetId, amount, feeMicroAlgos }: Pick<Facts, 'assetId' | 'a
   const all = assetId === 0n ? [algos] : [{ assetId, amount }, algos]
   return all.filter((one) => one.amount > 0n)
 }
+
+const tooLarge = forbid('no such amount', 'A field of the transaction exceeds the maximum integer.')
 
 const zeros = new Uint8Array(32)
 

@@ -9,6 +9,7 @@ import type { LedgerClient } from '../api/NodeClient.js'
 import type { StoredAgent } from './AgentStore.js'
 import type { Agents } from './Agents.js'
 import type { OpenReservation } from './Reservations.js'
+import { UptoKeeper } from './UptoKeeper.js'
 
 export type ReservationKeeperOptions = {
   agents: Agents
@@ -32,6 +33,7 @@ const mostBlocks = 4_000
 
 export class ReservationKeeper {
   readonly #options: ReservationKeeperOptions
+  readonly #upto: UptoKeeper
   /** By agent and network: this node cannot decide the remaining reservations up to this number. */
   readonly #decidedUpTo = new Map<string, number>()
   /** The number of the agent that used up the block budget of the last run. */
@@ -43,6 +45,7 @@ export class ReservationKeeper {
 
   constructor(options: ReservationKeeperOptions) {
     this.#options = options
+    this.#upto = new UptoKeeper(options.agents.spending)
   }
 
   /** Starts periodic runs. Does not keep the process alive. */
@@ -87,17 +90,21 @@ export class ReservationKeeper {
     const network = Bytes.toBase64(genesisHash)
     await agents.noteRound(node, network, lastRound)
     const blocks = new Blocks(node)
+    const overRound = lastRound - marginRounds
+    const run = { node, network, lastRound, overRound }
+    this.#upto.begin(run)
     for (const [index, stored] of this.#inTurn(live).entries()) {
       // Lets other work run in between.
       if (index % 100 === 99) await new Promise((resolve) => setImmediate(resolve))
       if (this.#isClosed) return
       const key = `${stored.number} ${network}`
       const after = this.#decidedUpTo.get(key) ?? 0
-      const over = { network, lastValid: lastRound - marginRounds, after, count: mostReservations }
+      const over = { network, lastValid: overRound, after, count: mostReservations }
       const reservations = spending.over(stored.number, over)
       const valid = spending.firstValid(stored.number, over)
       if (reservations.length > 0) await this.#decide(stored, reservations, blocks)
-      if (blocks.isExhausted) {
+      const isUptoDecided = await this.#upto.decide(stored, run)
+      if (blocks.isExhausted || !isUptoDecided) {
         this.#lastAgent = stored.number
         return
       }

@@ -10,7 +10,7 @@ const dayMs = 86_400_000
 function fill(file: string, nowMs: number, records: number): void {
   const database = new DatabaseSync(file)
   database.exec('BEGIN')
-  const insert = database.prepare('INSERT INTO reservations VALUES (1, ?, ?, ?, 1, 1, ?, NULL, 1, 0, 0, 0)')
+  const insert = database.prepare('INSERT INTO reservations VALUES (1, ?, ?, ?, 1, 1, ?, NULL, 1, 0, 0, 0, NULL)')
   const next = database.prepare('SELECT MAX(number) AS last FROM reservations WHERE agent = 1').get() as {
     last: number
   }

@@ -11,10 +11,16 @@ import type { Facts } from './PaymentFacts.js'
 /** A reservation whose outcome is unknown. */
 export type OpenReservation = Counted & {
   readonly number: number
+  /** The 32 bytes of the transaction id; for an authorization, of its lease. */
   readonly transactionId: Buffer
   readonly firstValid: bigint
   readonly lastValid: bigint
+  /** The account that pays an authorization for a price by usage; undefined for a transaction. */
+  readonly uptoPayer: string | undefined
 }
+
+/** The charge of an authorization, as a block of the ledger has it. */
+export type Charge = { readonly amount: bigint; readonly round: bigint }
 
 /** Selects reservations of a network up to a last valid round, after a reservation number. */
 export type OverQuery = {
@@ -23,6 +29,9 @@ export type OverQuery = {
   readonly after: number
   readonly count: number
 }
+
+/** Selects authorizations of a network, valid or not, after a reservation number. */
+export type UptoQuery = Pick<OverQuery, 'network' | 'after' | 'count'>
 
 /** Whether the transaction is in the ledger. */
 export const outcomes = { unknown: 0, confirmed: 1, returned: 2 } as const
@@ -36,7 +45,13 @@ type CountedRow = {
   asset_amount: bigint
 }
 
-type Row = CountedRow & { number: bigint; transaction_id: Uint8Array; first_valid: bigint; last_valid: bigint }
+type Row = CountedRow & {
+  number: bigint
+  transaction_id: Uint8Array
+  first_valid: bigint
+  last_valid: bigint
+  upto_payer: string | null
+}
 
 export class Reservations {
   readonly #database: StateDatabase
@@ -68,7 +83,7 @@ export class Reservations {
     const counted = countedOf(facts, atMs)
     const number = this.end(agent)
     this.#database
-      .statement('INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)')
+      .statement('INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)')
       .run(
         agent,
         number,
@@ -81,6 +96,7 @@ export class Reservations {
         counted.microAlgos,
         counted.assetId,
         counted.assetAmount,
+        facts.isUpTo === true ? facts.sender : null,
       )
     this.#next.set(agent, number + 1)
     return counted
@@ -151,16 +167,16 @@ export class Reservations {
 
   /** Reservations of unknown outcome whose transactions are no longer valid, ordered by number. */
   over(agent: number, { network, lastValid, after, count }: OverQuery): OpenReservation[] {
-    const isOver = 'agent = ? AND number > ? AND outcome = 0 AND network = ? AND last_valid <= ?'
+    const isOver = 'agent = ? AND number > ? AND outcome = 0 AND upto_payer IS NULL AND network = ? AND last_valid <= ?'
     const sql = `SELECT ${columns} FROM reservations WHERE ${isOver} ORDER BY number LIMIT ?`
-    const values = [agent, after, this.#knownNetwork(network) ?? -1, lastValid, count]
-    return (this.#bigints(sql).all(...values) as Row[]).map((row) => ({
-      ...this.#counted(row),
-      number: Number(row.number),
-      transactionId: Buffer.from(row.transaction_id),
-      firstValid: row.first_valid,
-      lastValid: row.last_valid,
-    }))
+    return this.#open(sql, agent, after, this.#knownNetwork(network) ?? -1, lastValid, count)
+  }
+
+  /** Authorizations of unknown outcome, whether or not they are still valid, ordered by number. */
+  openUpto(agent: number, { network, after, count }: UptoQuery): OpenReservation[] {
+    const isOpen = 'agent = ? AND network = ? AND number > ? AND outcome = 0 AND upto_payer IS NOT NULL'
+    const sql = `SELECT ${columns} FROM reservations WHERE ${isOpen} ORDER BY number LIMIT ?`
+    return this.#open(sql, agent, this.#knownNetwork(network) ?? -1, after, count)
   }
 
   /**
@@ -168,7 +184,7 @@ export class Reservations {
    * number of the agent's next reservation.
    */
   firstValid(agent: number, { network, lastValid, after }: Omit<OverQuery, 'count'>): number {
-    const isValid = 'agent = ? AND number > ? AND outcome = 0 AND network = ? AND last_valid > ?'
+    const isValid = 'agent = ? AND number > ? AND outcome = 0 AND upto_payer IS NULL AND network = ? AND last_valid > ?'
     const sql = `SELECT number FROM reservations WHERE ${isValid} ORDER BY number LIMIT 1`
     const row = this.#database.statement(sql).get(agent, after, this.#knownNetwork(network) ?? -1, lastValid)
     return (row as { number: number } | undefined)?.number ?? this.end(agent)
@@ -178,6 +194,24 @@ export class Reservations {
   setOutcome(agent: number, number: number, outcome: 1 | 2): boolean {
     const sql = 'UPDATE reservations SET outcome = ? WHERE agent = ? AND number = ? AND outcome = 0'
     return Number(this.#database.statement(sql).run(outcome, agent, number).changes) > 0
+  }
+
+  /** Writes the charge of an authorization in place of its maximum. Call only within `StateDatabase.change`. */
+  settle(agent: number, number: number, amount: bigint): boolean {
+    const isIt = 'agent = ? AND number = ? AND outcome = 0 AND upto_payer IS NOT NULL AND asset_amount >= ?'
+    const sql = `UPDATE reservations SET outcome = 1, asset_amount = ? WHERE ${isIt}`
+    return Number(this.#database.statement(sql).run(amount, agent, number, amount).changes) > 0
+  }
+
+  #open(sql: string, ...values: readonly (number | bigint)[]): OpenReservation[] {
+    return (this.#bigints(sql).all(...values) as Row[]).map((row) => ({
+      ...this.#counted(row),
+      number: Number(row.number),
+      transactionId: Buffer.from(row.transaction_id),
+      firstValid: row.first_valid,
+      lastValid: row.last_valid,
+      uptoPayer: row.upto_payer ?? undefined,
+    }))
   }
 
   #bigints(sql: string): Statement {
@@ -230,7 +264,7 @@ export class Reservations {
 }
 
 const countedColumns = 'at_ms, network, payee, micro_algos, asset_id, asset_amount'
-const columns = `number, transaction_id, first_valid, last_valid, ${countedColumns}`
+const columns = `number, transaction_id, first_valid, last_valid, upto_payer, ${countedColumns}`
 
 /** Returns the amounts of a transaction that count against limits. */
 export function countedOf({ network, payee, assetId, spends }: Facts, atMs: number): Counted {

@@ -71,6 +71,15 @@ export class Rounds {
     return noted.round + BigInt(roundsIn(Math.max(0, this.#clock.now() - noted.atMs)))
   }
 
+  /**
+   * A round that a public network has certainly reached: the one that the daemon's node reported last, which may be long
+   * ago. Undefined if it reported none, and for a local network, which may start again at round 0.
+   */
+  reached(network: string): bigint | undefined {
+    if (!isPublic(network)) return undefined
+    return (this.#noted.get(network) ?? this.#read(network))?.round
+  }
+
   /** Asks the node if the network's round is unknown. Also resolves if the node does not respond. */
   async learn(network: string): Promise<void> {
     if (this.last(network) !== 'unknown') return

@@ -2,7 +2,7 @@
  * Reserves before signing: the decision, the reservation and its audit record are one transaction in the file, and only
  * then is a signature made. Sums are in memory, and match the file at the end of each transaction.
  */
-import { Readable, Transaction } from '@latchkey/algorand'
+import { Readable, Transaction, UptoProgram } from '@latchkey/algorand'
 import type { Rules } from '@latchkey/kmd-api/rules'
 import type { AuditLog } from '../audit/AuditLog.js'
 import type { KmdError } from '../errors.js'
@@ -15,20 +15,31 @@ import type { ApprovalGate } from './ApprovalGate.js'
 import * as AuditEvents from './auditEvents.js'
 import { decide } from './decide.js'
 import { type Facts, isRefusal } from './PaymentFacts.js'
-import { countedOf, type OpenReservation, type OverQuery, outcomes, Reservations, SumsCache } from './Reservations.js'
+import {
+  type Charge,
+  countedOf,
+  type OpenReservation,
+  type OverQuery,
+  outcomes,
+  Reservations,
+  SumsCache,
+  type UptoQuery,
+} from './Reservations.js'
 import type { Rounds, SpendingClock } from './Rounds.js'
 import { refusalError } from './refusalError.js'
 
 export type SpendingRequest = {
   readonly facts: Facts | AgentRefusal
-  /** The transaction's canonical bytes. */
+  /** The transaction's canonical bytes; for an authorization, its program. */
   readonly bytes: Uint8Array
   readonly sender: string
   /** The address of the signing key. */
   readonly signer: string
-  /** The 32 bytes of the transaction id. */
+  /** The 32 bytes of the transaction id; for an authorization, of its lease. */
   readonly digest: Uint8Array
   readonly claim: Claim
+  /** Whether an authorization for a price by usage is signed. @default false */
+  readonly isUpTo?: boolean | undefined
 }
 
 type Outcome = { readonly type: 'reserved' } | { readonly type: 'refused'; readonly error: KmdError }
@@ -169,6 +180,23 @@ export class Spending {
       )
       for (const reservation of returned) this.#audit.append(AuditEvents.returned(stored.agent, reservation))
       this.#sums.get(stored.number)?.giveBack(returned)
+    })
+  }
+
+  /** Authorizations of unknown outcome, valid or not. */
+  openUpto(agent: number, query: UptoQuery): OpenReservation[] {
+    return this.#reservations.openUpto(agent, query)
+  }
+
+  /** Counts the charge of an authorization in place of its maximum. The rest is available again. */
+  async settle(stored: StoredAgent, reservation: OpenReservation, charge: Charge): Promise<void> {
+    await this.#database.change(() => {
+      if (!this.#reservations.settle(stored.number, reservation.number, charge.amount)) return
+      // Undone by reading the sums again from the file, because a rollback here is rare.
+      this.#undo.push(() => this.#sums.forget(stored.number))
+      this.#sums.outdate(stored.number)
+      this.#audit.append(AuditEvents.settled(stored.agent, reservation, charge))
+      this.#sums.get(stored.number)?.reduce(reservation, { ...reservation, assetAmount: charge.amount })
     })
   }
 
@@ -318,8 +346,9 @@ const tooLarge: AgentRefusal = {
 }
 
 function signatureOf({ agent }: StoredAgent, request: SpendingRequest, leftOut: number): AuditEvents.Signature {
-  const { facts, sender, signer, digest, claim } = request
-  return { agent, facts, sender, signer, transactionId: Transaction.encodeId(digest), claim, leftOut }
+  const { facts, sender, signer, digest, claim, isUpTo = false } = request
+  const transactionId = isUpTo ? UptoProgram.idOf(digest) : Transaction.encodeId(digest)
+  return { agent, facts, sender, signer, transactionId, claim, leftOut }
 }
 
 const perMinute = 30

@@ -6,6 +6,18 @@ export const suspensionSchema = `
 `
 
 /**
+ * Version 3: authorizations for prices by usage. `upto_payer` is the account that pays, or NULL for a transaction, as all
+ * earlier reservations are. With it, `transaction_id` is the lease of the authorization, `first_valid` a round that the
+ * network had reached before the authorization was signed, and `asset_amount` the maximum until the outcome is 1, then
+ * the charge. The index finds those without an outcome.
+ */
+export const uptoSchema = `
+  ALTER TABLE reservations ADD COLUMN upto_payer TEXT;
+  CREATE INDEX reservations_upto ON reservations (agent, network, number)
+    WHERE upto_payer IS NOT NULL AND outcome = 0;
+`
+
+/**
  * Reservations are clustered by agent and ordered by time, so that the sums of one agent are read in one pass. A
  * reservation has at most one asset besides Algos: the payment and its fee. `outcome` is 0 while it is unknown whether
  * the transaction is in the ledger, 1 if it is, and 2 if it never can be and was returned. The index finds transactions

@@ -1,5 +1,5 @@
 /** Builds the audit records of agents. */
-import { Transaction, VisibleText } from '@latchkey/algorand'
+import { Transaction, UptoProgram, VisibleText } from '@latchkey/algorand'
 import {
   type Dollars,
   formatAmount,
@@ -12,7 +12,7 @@ import type { Actor, AuditEvent } from '../audit/AuditChain.js'
 import type { Agent, AgentRefusal } from './Agent.js'
 import type { Claim, LimitUse } from './AgentsApi.js'
 import { type Facts, isRefusal } from './PaymentFacts.js'
-import type { OpenReservation } from './Reservations.js'
+import type { Charge, OpenReservation } from './Reservations.js'
 
 export const maxClaimedUrl = 2_048
 export const maxClaimedDescription = 500
@@ -31,11 +31,15 @@ export type Signature = {
 }
 
 export function signed(signature: Signature, rule: string): AuditEvent {
-  return { ...common(signature), event: 'transaction_signed', detail: { ...details(signature), rule } }
+  return { ...common(signature), event: eventOf(signature), detail: { ...details(signature), rule } }
 }
 
 export function repeated(signature: Signature): AuditEvent {
-  return { ...common(signature), event: 'transaction_signed', detail: { ...details(signature), rule: 'signed before' } }
+  return signed(signature, 'signed before')
+}
+
+function eventOf({ facts }: Signature): AuditEvent['event'] {
+  return !isRefusal(facts) && facts.isUpTo ? 'authorization_signed' : 'transaction_signed'
 }
 
 export function refused(signature: Signature, { code, rule, message }: AgentRefusal): AuditEvent {
@@ -49,11 +53,30 @@ export function leftOut(agent: Agent, count: number): AuditEvent {
 
 /** A reservation that was returned. */
 export function returned(agent: Agent, reservation: OpenReservation): AuditEvent {
-  const { transactionId, lastValid, microAlgos, assetId, assetAmount } = reservation
+  const { transactionId, lastValid, microAlgos, assetId, assetAmount, uptoPayer } = reservation
   const asset = assetId === 0n ? {} : { asset: `${assetId}`, amount: `${assetAmount}` }
   const detail = { agent_id: agent.id, last_valid: `${lastValid}`, micro_algos: `${microAlgos}`, ...asset }
-  const transaction = Transaction.encodeId(transactionId)
+  const transaction = uptoPayer === undefined ? Transaction.encodeId(transactionId) : UptoProgram.idOf(transactionId)
   return { event: 'reservation_returned', actor: { type: 'daemon' }, wallet: agent.walletId, transaction, detail }
+}
+
+/** An authorization for a price by usage that was charged. The rest of its maximum was returned. */
+export function settled(agent: Agent, reservation: OpenReservation, { amount, round }: Charge): AuditEvent {
+  const { transactionId, network, payee, assetId, assetAmount: maximum } = reservation
+  const { dollars } = agent.rules
+  const text = (units: bigint): string => formatAmount({ network, assetId, amount: units }, dollars)
+  const amounts = { maximum: `${maximum}`, amount: `${amount}`, returned: `${maximum - amount}` }
+  const detail = {
+    agent_id: agent.id,
+    network,
+    asset: `${assetId}`,
+    ...amounts,
+    payee: payee!,
+    round: `${round}`,
+    text: `${text(amount)} of up to ${text(maximum)}`,
+  }
+  const transaction = UptoProgram.idOf(transactionId)
+  return { event: 'authorization_settled', actor: { type: 'daemon' }, wallet: agent.walletId, transaction, detail }
 }
 
 /** The owner lets a suspended agent sign again, with the spending counted so far. */
@@ -128,7 +151,7 @@ function details({ agent, facts, sender, signer, claim, leftOut: count }: Signat
 }
 
 function paymentDetails(facts: Facts, dollars: Dollars): { [member: string]: string } {
-  const { kind, network, payee, assetId, amount, applicationId, feeMicroAlgos, firstValid, lastValid } = facts
+  const { kind, network, payee, assetId, amount, applicationId, feeMicroAlgos, firstValid, lastValid, isUpTo } = facts
   const detail: { [member: string]: string } = {
     kind,
     network,
@@ -141,7 +164,8 @@ function paymentDetails(facts: Facts, dollars: Dollars): { [member: string]: str
     detail['asset'] = `${assetId}`
     detail['amount'] = `${amount}`
     detail['payee'] = payee!
-    detail['text'] = formatAmount({ network, assetId, amount }, dollars)
+    detail['text'] = `${isUpTo ? 'up to ' : ''}${formatAmount({ network, assetId, amount }, dollars)}`
+    if (isUpTo) detail['scheme'] = 'upto'
   }
   return detail
 }

@@ -80,11 +80,15 @@ function feeRefusal({ feeMicroAlgos }: Facts, { maxFeeMicroAlgos }: Rules): Agen
   }
 }
 
-function validityRefusal({ firstValid, lastValid }: Facts, { maxValidRounds }: Rules): AgentRefusal | undefined {
+function validityRefusal(facts: Facts, { maxValidRounds }: Rules): AgentRefusal | undefined {
+  const { firstValid, lastValid, isUpTo } = facts
   const rule = `valid for ${maxValidRounds} rounds`
   if (lastValid < firstValid) {
-    return plain('agent_validity_too_long', rule, 'The last valid round is before the first.')
+    const message = isUpTo ? 'The last valid round has passed.' : 'The last valid round is before the first.'
+    return plain('agent_validity_too_long', rule, message)
   }
+  // An authorization is valid from now on, so only the round tells for how long: see postDatedRefusal.
+  if (isUpTo) return undefined
   const rounds = lastValid - firstValid
   if (rounds <= BigInt(maxValidRounds)) return undefined
   const message = `The transaction is valid for ${rounds} rounds; this agent may sign for ${maxValidRounds}.`
@@ -93,7 +97,8 @@ function validityRefusal({ firstValid, lastValid }: Facts, { maxValidRounds }: R
 }
 
 /**
- * Refuses post-dated payments. Payments signed on many days and all valid on the same day would exceed a daily limit.
+ * Refuses post-dated payments. Payments signed on many days and all valid on the same day would exceed a daily limit. An
+ * authorization has no first round of its own, so its last one must be near.
  */
 function postDatedRefusal(facts: Facts, { maxValidRounds }: Rules, lastRound: LastRound): AgentRefusal | undefined {
   if (lastRound === 'unchecked') return undefined
@@ -102,7 +107,13 @@ function postDatedRefusal(facts: Facts, { maxValidRounds }: Rules, lastRound: La
     const message = "The current round of this network is unknown, because the daemon's node does not respond."
     return plain('agent_round_unknown', rule, message)
   }
-  if (facts.firstValid <= lastRound + BigInt(maxValidRounds)) return undefined
+  const furthest = lastRound + BigInt(maxValidRounds)
+  if (facts.isUpTo) {
+    if (facts.lastValid <= furthest) return undefined
+    const message = `The authorization is valid until round ${facts.lastValid}, which is too far ahead.`
+    return plain('agent_validity_too_long', rule, message)
+  }
+  if (facts.firstValid <= furthest) return undefined
   const message = `The transaction is not valid before round ${facts.firstValid}, which is too far ahead.`
   return plain('agent_validity_too_long', rule, message)
 }

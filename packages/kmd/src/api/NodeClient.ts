@@ -15,10 +15,11 @@ export type NodeClient = Pick<
   | 'devnet'
   | 'fund'
   | 'blockTransactionIds'
+  | 'leasesInBlock'
 >
 
 /**
  * The queries about agents' payments, sent to one node or to several that must agree: the network's last round, and its
  * blocks.
  */
-export type LedgerClient = Pick<NodeClient, 'parameters' | 'blockTransactionIds'>
+export type LedgerClient = Pick<NodeClient, 'parameters' | 'blockTransactionIds' | 'leasesInBlock'>

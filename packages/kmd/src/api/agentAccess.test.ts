@@ -33,7 +33,8 @@ const allowed = [
   ...['GetVersion', 'ListWallets', 'InitWalletHandleToken', 'GetWalletInfo', 'RenewWalletHandleToken'],
   ...['ReleaseWalletHandleToken', 'ListKeysInWallet', 'SignTransaction'],
   ...['GetNode', 'GetTransactionParameters', 'GetAssets', 'GetAccounts', 'GetHoldings', 'SubmitTransaction'],
-  ...['GetTransactionOutcome', 'GetOwnAgent', 'SignAsAgent', 'TestOwnAgent', 'ListOwnRecords', 'WaitForApproval'],
+  ...['GetTransactionOutcome', 'GetOwnAgent', 'SignAsAgent', 'SignUptoAsAgent', 'TestOwnAgent', 'ListOwnRecords'],
+  'WaitForApproval',
   'SwaggerHandler',
 ]
 

@@ -1,5 +1,5 @@
 /** The reference wire for agents: one wallet, the agent's own keys, handles without a password. */
-import type { Transaction } from '@latchkey/algorand'
+import { type Transaction, UptoProgram, type UptoTerms } from '@latchkey/algorand'
 import type { Agent } from '../agents/Agent.js'
 import type { Claim } from '../agents/AgentsApi.js'
 import { KmdError } from '../errors.js'
@@ -51,6 +51,26 @@ export async function sign(
   const signed = await agents.sign(agent, transaction, signer, claim)
   signatureLog.add(walletId, transaction.bytes, false)
   return signed
+}
+
+export type AgentAuthorization = {
+  terms: UptoTerms
+  /** The key to sign with. */
+  signer: Uint8Array
+  claim: Claim
+}
+
+/** Signs an authorization for a price by usage, within the rules. @throws {@link KmdError} with the refusal */
+export async function signUpto(
+  { agents, signatureLog }: Context,
+  { agent }: AgentCaller,
+  { terms, signer, claim }: AgentAuthorization,
+): Promise<Uint8Array> {
+  const { walletId } = agents.get(agent.agentId)
+  if (signer.length !== 32) throw new KmdError('agent_wallet_forbidden')
+  const signature = await agents.signUpto(agent, terms, signer, claim)
+  signatureLog.addProgram(walletId, UptoProgram.build(terms), signer, false)
+  return signature
 }
 
 /** Restricts an agent to its own addresses. */

@@ -2,12 +2,13 @@
  * Operations on agents' approval requests. The owner lists, watches and decides them with the API token or in the
  * console; the agent waits for the decision.
  */
-import { Bytes, Description, Readable, Transaction } from '@latchkey/algorand'
+import { Bytes, Description, Readable, Transaction, type UptoTerms } from '@latchkey/algorand'
 import { approvalShape } from '@latchkey/kmd-api'
 import { dollarOf } from '@latchkey/kmd-api/rules'
 import type { Agents } from '../agents/Agents.js'
 import { type Approval, reasonOf, rulesOf } from '../agents/approvals/Approval.js'
 import type { Approvals } from '../agents/approvals/Approvals.js'
+import { contentOf, shownId } from '../agents/approvals/content.js'
 import { KmdError } from '../errors.js'
 import { actorOf } from './Caller.js'
 import type { Context } from './Context.js'
@@ -18,20 +19,21 @@ export type Requesters = Pick<Agents, 'find'>
 
 /** Converts an approval to its API form. */
 export function approvalMember(approval: Approval, agents: Requesters) {
-  const transaction = Transaction.decode(approval.transaction)
+  const { transaction, terms } = contentOf(approval.transaction)
   const assets = { dollarAssetIds: dollarsOf(approval, transaction, agents) }
   const { agentName: payer, claimedUrl } = approval
   const { lines, warnings } = Description.describe(transaction, Readable.describeOptions(transaction, assets))
   const { rule = '', unit = '', asked = '', left = '' } = approval.refusals[0]!
+  const isUpTo = terms !== undefined
   return {
     id: approval.id,
     agent_id: approval.agentId,
     agent_name: approval.agentName,
     state: approval.state,
-    transaction_id: approval.transactionId,
-    transaction: approval.transaction,
-    summary: Readable.payment(transaction, { ...assets, payer, claimedUrl }),
-    description: lines,
+    transaction_id: shownId(approval),
+    transaction: isUpTo ? Transaction.encode(transaction) : approval.transaction,
+    summary: Readable.payment(transaction, { ...assets, payer, claimedUrl, isUpTo }),
+    description: isUpTo ? [usageText(terms), ...lines.map((line) => `At the maximum: ${line}`)] : lines,
     warnings,
     reason: reasonOf(approval),
     rules: rulesOf(approval),
@@ -47,6 +49,10 @@ export function approvalMember(approval: Approval, agents: Requesters) {
   }
 }
 
+function usageText({ lastValid, facilitator }: UptoTerms): string {
+  return `A price by usage: the seller charges what is used, once, until round ${lastValid}, and never more than the maximum. ${facilitator} submits the charge.`
+}
+
 /** The response to a transaction that waits for the owner: its approval. */
 export const approvalResponse = [{ name: 'approval', shape: approvalShape }] as const
 
@@ -57,7 +63,8 @@ export function approvalOf({ approvals, agents }: Pick<Context, 'approvals' | 'a
 
 /** Converts an approval to its webhook form: as in responses, with the transaction in base64. */
 export function approvalJson(approval: Approval, agents: Requesters): object {
-  return { ...approvalMember(approval, agents), transaction: Buffer.from(approval.transaction).toString('base64') }
+  const member = approvalMember(approval, agents)
+  return { ...member, transaction: Buffer.from(member.transaction).toString('base64') }
 }
 
 /** The dollar asset that the owner declared for the transaction's network in the agent's rules. */

@@ -11,7 +11,10 @@ const forbidden = new Set([
 ])
 
 /** These need an agent's token, regardless of the console's permissions. */
-const agentsOnly = ['GetOwnAgent', 'SignAsAgent', 'TestOwnAgent', 'ListOwnRecords', 'WaitForApproval']
+const agentsOnly = [
+  ...['GetOwnAgent', 'SignAsAgent', 'SignUptoAsAgent', 'TestOwnAgent', 'ListOwnRecords'],
+  'WaitForApproval',
+]
 
 const allowed = new Set([
   ...['GetVersion', 'GetHealth', 'CreateWallet', 'ListWallets', 'RenameWallet', 'InitWalletHandleToken'],

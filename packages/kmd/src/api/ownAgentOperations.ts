@@ -1,11 +1,11 @@
 /** Operations for agents beyond the reference wire. */
-import { VisibleText } from '@latchkey/algorand'
+import { Address, Bytes, UptoProgram, type UptoTerms, VisibleText } from '@latchkey/algorand'
 import { auditBounds } from '@latchkey/kmd-api'
 import type { Claim } from '../agents/AgentsApi.js'
 import { KmdError } from '../errors.js'
 import { describeAgent, describeBudget, describeHistory, readTransaction, writeDecision } from './agentOutput.js'
 import * as AgentWallet from './agentWallet.js'
-import type { Implementations } from './Implementation.js'
+import type { Implementations, InputOf } from './Implementation.js'
 import { isZero } from './signing.js'
 
 export const ownAgentOperations = {
@@ -21,6 +21,15 @@ export const ownAgentOperations = {
       const signer = isZero(input.public_key) ? unsigned.sender : input.public_key
       const claim = readClaim(input.claimed_url, input.claimed_description)
       return { signed_transaction: await AgentWallet.sign(context, caller, { transaction: unsigned, signer, claim }) }
+    },
+  },
+  SignUptoAsAgent: {
+    runAsAgent: async (context, input, caller) => {
+      const terms = readTerms(input)
+      const signer = isZero(input.public_key) ? Address.decode(terms.payer) : input.public_key
+      const claim = readClaim(input.claimed_url, input.claimed_description)
+      const signature = await AgentWallet.signUpto(context, caller, { terms, signer, claim })
+      return { authorization_id: UptoProgram.idOf(terms.lease), program: UptoProgram.build(terms), signature }
     },
   },
   TestOwnAgent: {
@@ -43,6 +52,27 @@ export const ownAgentOperations = {
     },
   },
 } satisfies Partial<Implementations>
+
+/** The terms of an authorization. Its lease is derived here, so that no two authorizations share one. */
+function readTerms(input: InputOf<'SignUptoAsAgent'>): UptoTerms {
+  const { payer, pay_to: payTo, facilitator, network, nonce } = input
+  const genesisHash = Bytes.fromBase64(network)
+  const [assetId, maxAmount, lastValid] = [input.asset_id, input.max_amount, input.last_valid].map(readInteger)
+  const isComplete =
+    [payer, payTo, facilitator].every((address) => Address.isValid(address)) &&
+    genesisHash?.length === 32 &&
+    nonce.length === UptoProgram.nonceLength
+  if (!isComplete || assetId === undefined || maxAmount === undefined || lastValid === undefined) {
+    throw new KmdError('bad_authorization')
+  }
+  const terms = { payer, payTo, facilitator, assetId, maxAmount, lastValid, genesisHash }
+  return { ...terms, lease: UptoProgram.leaseOf(terms, nonce) }
+}
+
+function readInteger(digits: string): bigint | undefined {
+  const value = /^\d{1,20}$/.test(digits) ? BigInt(digits) : undefined
+  return value === undefined || value >= 2n ** 64n ? undefined : value
+}
 
 const { mostRecords, defaultRecords } = auditBounds
 

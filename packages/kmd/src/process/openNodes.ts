@@ -1,5 +1,5 @@
 /** The daemon's Algorand nodes: the one that it queries, and those that must agree about agents' payments. */
-import { Algod, AlgodError } from '@latchkey/algod'
+import { Algod, AlgodError, type LeasedTransaction } from '@latchkey/algod'
 import { Bytes } from '@latchkey/algorand'
 import type { LedgerClient } from '../api/NodeClient.js'
 import type { NodeSetting } from './Config.js'
@@ -14,6 +14,8 @@ export type Nodes = {
 
 /** Short, because a person waits at the console. */
 export const nodeTimeoutMs = 5_000
+/** A block of MainNet has at most 5 MB, and more as JSON. */
+const maxResponseBytes = 16 * 1024 * 1024
 
 /**
  * Makes no connection before the first query.
@@ -21,12 +23,13 @@ export const nodeTimeoutMs = 5_000
  * @throws AlgodError `invalid_options` for an invalid URL, or a witness that is the node itself
  */
 export function openNodes(address: NodeSetting | undefined, witnesses: readonly NodeSetting[]): Nodes {
-  const node = address === undefined ? undefined : new Algod({ nodes: [address], timeoutMs: nodeTimeoutMs })
+  const node =
+    address === undefined ? undefined : new Algod({ nodes: [address], timeoutMs: nodeTimeoutMs, maxResponseBytes })
   if (witnesses.length === 0) return { node, ledger: node, close: async () => node?.close() }
   const nodes = [...(address === undefined ? [] : [address]), ...witnesses]
   // The same node twice is not a quorum.
   void new Algod({ nodes, quorum: nodes.length }).close()
-  const all = nodes.map((one) => new Algod({ nodes: [one], timeoutMs: nodeTimeoutMs }))
+  const all = nodes.map((one) => new Algod({ nodes: [one], timeoutMs: nodeTimeoutMs, maxResponseBytes }))
   const close = async (): Promise<void> => {
     await Promise.all([node?.close(), ...all.map((one) => one.close())])
   }
@@ -48,5 +51,17 @@ function agreeing(all: readonly Algod[]): LedgerClient {
       const lists = await Promise.all(all.map((one) => one.blockTransactionIds(round)))
       return [...new Set(lists.flat())]
     },
+    /** The nodes must report the same transactions: a charge that only one of them has decides nothing. */
+    leasesInBlock: async (round) => {
+      const [first, ...others] = await Promise.all(all.map((one) => one.leasesInBlock(round)))
+      if (others.every((list) => isSame(list, first!))) return first!
+      throw new AlgodError('no_quorum', `the nodes report different transactions in the block of round ${round}`)
+    },
   }
+}
+
+function isSame(a: readonly LeasedTransaction[], b: readonly LeasedTransaction[]): boolean {
+  const text = (list: readonly LeasedTransaction[]): string =>
+    JSON.stringify(list, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
+  return text(a) === text(b)
 }

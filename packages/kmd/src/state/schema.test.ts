@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Transaction } from '@latchkey/algorand'
-import { key, network, pay, rulesOf, startMs, walletId } from '../agents/AgentFixture.test.helper.js'
+import { key, limit, network, pay, rulesOf, startMs, walletId } from '../agents/AgentFixture.test.helper.js'
 import { rulesText } from '../agents/AgentStore.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { fileName, openState } from './openState.js'
@@ -62,4 +62,27 @@ test('agents are not suspended, an approval covers its one rule, and a denial ho
   // Its network was not stored in that version, so it is kept.
   await approvals.noteRound(network, 10_000_000n)
   assert.equal(approvals.denies(agentId, digest), true)
+})
+
+test('reservations of the second version are transactions', async (t) => {
+  const directory = temporaryDirectory(t)
+  const database = new StateDatabase({ file: join(directory, fileName), migrations: migrations.slice(0, 2) })
+  const rules = rulesText(rulesOf([limit('total', 100n)]))
+  await database.change(() => {
+    database
+      .statement('INSERT INTO agents VALUES (1, ?, ?, ?, ?, ?, ?, NULL, ?, ?, NULL)')
+      .run(agentId, 'shopper', walletId, key.address, 'active', startMs, rules, Buffer.alloc(32))
+    database.statement('INSERT INTO networks VALUES (1, ?)').run(network)
+    database
+      .statement('INSERT INTO reservations VALUES (1, 1, ?, ?, 1, 5, 20, NULL, 60, 0, 0, 0)')
+      .run(Transaction.digest(pay(60n).bytes), startMs)
+  })
+  await database.close()
+  const { agents, close } = openState({ directory, now: () => startMs })
+  t.after(close)
+  assert.equal(agents.budget(agentId)[0]!.left, 40n)
+  const query = { network, after: 0, count: 10 }
+  assert.deepEqual(agents.spending.openUpto(1, query), [])
+  const [open] = agents.spending.over(1, { ...query, lastValid: 20n })
+  assert.deepEqual([open?.microAlgos, open?.uptoPayer], [60n, undefined])
 })

@@ -78,7 +78,7 @@ const unexpected = async (): Promise<never> => {
 export const unusedNode: NodeClient = {
   ...{ parameters: unexpected, lastRound: unexpected, account: unexpected, accountWithHoldings: unexpected },
   ...{ holding: unexpected, asset: unexpected, transaction: unexpected, simulate: unexpected, submit: unexpected },
-  ...{ devnet: unexpected, fund: unexpected, blockTransactionIds: unexpected },
+  ...{ devnet: unexpected, fund: unexpected, blockTransactionIds: unexpected, leasesInBlock: unexpected },
 }
 
 /** A devnet that knows every account and no transaction, and accepts all transactions. */
@@ -98,6 +98,7 @@ export const quietNode: NodeClient = {
   asset: async () => ({ decimals: 0, unitName: undefined }),
   transaction: async () => ({ type: 'unknown' }),
   blockTransactionIds: async () => [],
+  leasesInBlock: async () => [],
 }
 
 export type TestResponse = {

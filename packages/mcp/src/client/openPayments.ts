@@ -1,5 +1,5 @@
 /** Finds payments in a buyer's log that may still be settled. */
-import { Bytes, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { Bytes, SignedTransaction, Transaction, UptoProgram } from '@latchkey/algorand'
 import type { Payment, PaymentLog, PaymentPayload } from '@latchkey/x402/client'
 import { McpError } from '../errors.js'
 
@@ -28,8 +28,10 @@ export function openError({ transactionId, lastValid }: Payment): McpError {
   return new McpError('tool_payment_open', message)
 }
 
-/** Returns the transaction id of a payment that this process signed. */
+/** Returns the id of a payment that this process signed: of its transaction, or of its authorization. */
 function transactionIdOf({ payload }: PaymentPayload): string {
+  const { program } = payload as { program?: string }
+  if (program !== undefined) return UptoProgram.idOf(UptoProgram.parse(Bytes.fromBase64(program)!)!.lease)
   const { paymentGroup, paymentIndex } = payload as { paymentGroup: string[]; paymentIndex: number }
   return Transaction.id(SignedTransaction.decode(Bytes.fromBase64(paymentGroup[paymentIndex]!)!).txn)
 }

@@ -213,7 +213,10 @@ class Purchase {
     const [answer, sent] = [this.#answer!, this.#sent]
     if (answer.type === 'result') {
       if (sent !== undefined) {
-        payments.set(answer.result, { payment: sent.paid.payment, state: sent.state, receipt: sent.receipt })
+        // The log also has the charge of a price by usage.
+        const { payment } = sent.paid
+        const logged = this.#parts.buyer.payments.get(payment.transactionId) ?? payment
+        payments.set(answer.result, { payment: logged, state: sent.state, receipt: sent.receipt })
       }
       return answer.result
     }

@@ -8,6 +8,7 @@ import {
   type HeaderList,
   type Payment,
   type PaymentRequired,
+  type Price,
   paymentOf as paymentOfRequest,
   type Route,
 } from '@latchkey/x402/server'
@@ -382,7 +383,14 @@ function acceptOf(accept: ToolAccept): Accept {
   if (typeof accept !== 'object' || accept === null) return accept
   const { price, payTo, paymentFlow = 'authorization', ...rest } = accept
   const isUpfront = paymentFlow === 'upfront'
-  return { ...rest, price: ofCall(price), payTo: ofCall(payTo), ...(isUpfront ? {} : { paymentFlow }) }
+  return { ...rest, price: priceOf(price), payTo: ofCall(payTo), ...(isUpfront ? {} : { paymentFlow }) }
+}
+
+function priceOf(price: ToolAccept['price']): Accept['price'] {
+  const isByUsage = typeof price === 'object' && price !== null && 'upTo' in price
+  if (!isByUsage) return ofCall(price as ToolDynamic<Price>)
+  const { upTo, whenUnset } = price
+  return { upTo: ofCall(upTo), whenUnset }
 }
 
 function ofCall<T>(value: ToolDynamic<T>): T | ((request: Request) => T | Promise<T>) {

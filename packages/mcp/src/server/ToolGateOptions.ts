@@ -1,4 +1,4 @@
-import type { Accept, GateOptions, Price, Route } from '@latchkey/x402/server'
+import type { Accept, GateOptions, Price, Route, UpToPrice } from '@latchkey/x402/server'
 
 /** A tool call, as passed to functions that choose a price or a payee. */
 export type ToolCall = {
@@ -10,10 +10,19 @@ export type ToolCall = {
 /** A value, or a function that chooses it for each call. */
 export type ToolDynamic<T> = T | ((call: ToolCall) => T | Promise<T>)
 
+/**
+ * A price by usage: the buyer authorizes a maximum, and the handler charges what was used with
+ * `paymentOf(context).charge`. A call that fails charges nothing.
+ */
+export type ToolUpToPrice = Pick<UpToPrice, 'whenUnset'> & {
+  /** The maximum, in dollars or in base units of an asset. */
+  readonly upTo: ToolDynamic<Price>
+}
+
 /** One way to pay for a tool. */
 export type ToolAccept = Omit<Accept, 'price' | 'payTo' | 'paymentFlow'> & {
-  /** Dollars (`"$0.01"`), or base units of an asset. */
-  readonly price: ToolDynamic<Price>
+  /** Dollars (`"$0.01"`), or base units of an asset; with `upTo`, the maximum of a price by usage. */
+  readonly price: ToolDynamic<Price> | ToolUpToPrice
   /** The address that receives the payment. */
   readonly payTo: ToolDynamic<string>
   /**

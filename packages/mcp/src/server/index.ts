@@ -4,4 +4,11 @@ export { FacilitatorError, GateError, OptionsError, RouteError } from '@latchkey
 export { errors, McpError, type McpErrorCode } from '../errors.js'
 export { paymentKey, paymentResponseKey, toolUrl } from '../wire/names.js'
 export { paymentOf, type ToolConfig, ToolGate } from './ToolGate.js'
-export type { PaidTool, ToolAccept, ToolCall, ToolDynamic, ToolGateOptions } from './ToolGateOptions.js'
+export type {
+  PaidTool,
+  ToolAccept,
+  ToolCall,
+  ToolDynamic,
+  ToolGateOptions,
+  ToolUpToPrice,
+} from './ToolGateOptions.js'

@@ -165,16 +165,21 @@ export class Purchase {
   }
 
   #watched(signer: Signer.Signer): Signer.Signer {
-    const sign: Signer.Signer['sign'] = async (transaction, purpose) => {
-      const signed = await signer.sign(transaction, purpose)
+    const noted = <T>(signed: T): T => {
       this.#isSigned = true
       return signed
     }
-    return { ...signer, sign }
+    return {
+      ...signer,
+      sign: async (transaction, purpose) => noted(await signer.sign(transaction, purpose)),
+      signUpto: async (authorization, purpose) => noted(await signer.signUpto!(authorization, purpose)),
+    }
   }
 
   #note({ payment }: SignedPayment, receipt: Receipt | undefined, state: PaymentState): void {
-    this.#made = { payment, state, isRepeat: this.#isRepeat, receipt }
+    // The log also has the charge of a price by usage.
+    const logged = this.#parts.payments.get(payment.transactionId) ?? payment
+    this.#made = { payment: logged, state, isRepeat: this.#isRepeat, receipt }
   }
 
   /** Returns the one offer to pay, exactly as quoted, and otherwise throws the reason. */
@@ -219,7 +224,7 @@ export function oneOpenPayment(log: PaymentLog): PaymentLog {
         if (open !== undefined) throw new OpenPaymentError(open)
         log.add(payment)
       }),
-    update: (transactionId, state) => log.update(transactionId, state),
+    update: (transactionId, state, charge) => log.update(transactionId, state, charge),
     get: (transactionId) => log.get(transactionId),
     all: () => log.all(),
     spent: () => log.spent(),

@@ -1,4 +1,5 @@
 /** Amounts in the notation of models: dollars, Algos, or base units of any other asset. */
+import { UptoProgram } from '@latchkey/algorand'
 import { type AgentLimitUse, SpendLimit } from '@latchkey/kmd-client'
 import type { Chain, Offer, Payment } from '@latchkey/x402/client'
 import { ToolError } from './ToolError.js'
@@ -19,15 +20,15 @@ export function readMax(text: string, chain: Chain): AssetAmount {
   }
 }
 
-/** A quoted price. Exactly this amount is paid. */
+/** A quoted price. Exactly this amount is paid, or for a price by usage, at most. */
 export type Quote = {
   readonly pay_to: string
-  /** In base units, decimal. */
+  /** In base units, decimal; for a price by usage, the maximum. */
   readonly amount: string
   /** `0` means ALGO. */
   readonly asset_id: string
   readonly network: string
-  /** The price in readable form. */
+  /** The price in readable form: `$0.01`, or `up to $0.50`. */
   readonly price: string
 }
 
@@ -37,12 +38,13 @@ export function quoteOf({ requirement, amount, asset, chain }: Offer): Quote {
     amount: `${amount}`,
     asset_id: `${asset.assetId}`,
     network: chain.caip2,
-    price: amountText({ assetId: asset.assetId, amount }, chain),
+    price: `${requirement.scheme === 'upto' ? 'up to ' : ''}${amountText({ assetId: asset.assetId, amount }, chain)}`,
   }
 }
 
 export function isSameQuote(a: Quote, b: Quote): boolean {
-  return a.pay_to === b.pay_to && a.amount === b.amount && a.asset_id === b.asset_id && a.network === b.network
+  const members = ['pay_to', 'amount', 'asset_id', 'network', 'price'] as const
+  return members.every((name) => a[name] === b[name])
 }
 
 /** A limit of the agent and its remainder. */
@@ -63,7 +65,17 @@ export function leftOf({ limit, left, resetsAtMs }: AgentLimitUse, chain: Chain)
   }
 }
 
-/** Formats the amount of a payment in the log. */
-export function assetAmountOf({ asset, amount }: Pick<Payment, 'asset' | 'amount'>, chain: Chain): string {
-  return amountText({ assetId: BigInt(asset), amount: BigInt(amount) }, chain)
+/** Formats the amount of a payment in the log. A price by usage has a maximum, and its charge once it is known. */
+export function assetAmountOf(
+  { asset, amount, charge, transactionId }: Pick<Payment, 'asset' | 'amount' | 'charge' | 'transactionId'>,
+  chain: Chain,
+): string {
+  const text = (units: string): string => amountText({ assetId: BigInt(asset), amount: BigInt(units) }, chain)
+  if (!isAuthorizationId(transactionId)) return text(amount)
+  return charge === undefined ? `up to ${text(amount)}` : `${text(charge.amount)} of up to ${text(amount)}`
+}
+
+/** Whether the id of a payment is that of an authorization for a price by usage. */
+export function isAuthorizationId(id: string): boolean {
+  return UptoProgram.leaseOfId(id) !== undefined
 }

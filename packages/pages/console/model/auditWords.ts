@@ -12,6 +12,8 @@ const titles: { readonly [event: string]: string } = {
   receipt_signed: 'Receipt signed',
   offer_signed: 'Offer signed',
   signature_refused: 'Signature refused',
+  authorization_signed: 'Price by usage authorized',
+  authorization_settled: 'Price by usage charged, the rest released',
   reservation_returned: 'Amount released: the transaction never entered the ledger',
   wallet_created: 'Wallet created',
   wallet_unlocked: 'Wallet unlocked',
@@ -53,12 +55,8 @@ export const eventKinds: readonly { name: string; events: readonly string[] }[] 
   {
     name: 'Signatures',
     events: [
-      'transaction_signed',
-      'program_signed',
-      'multisig_signed',
-      'receipt_signed',
-      'offer_signed',
-      'reservation_returned',
+      ...['transaction_signed', 'program_signed', 'multisig_signed', 'receipt_signed', 'offer_signed'],
+      ...['authorization_signed', 'authorization_settled', 'reservation_returned'],
     ],
   },
   { name: 'Refusals and wrong passwords', events: ['signature_refused', 'operation_refused', 'wrong_password'] },
@@ -113,7 +111,8 @@ export function summary(record: AuditRecord, source: DollarSource): string {
   const text = (name: string): string => textOf(record, name)
   const payee = text('payee') || text('receiver')
   const paid = paidText(record, source)
-  const payment = paid === '' ? '' : `${paid}${payee === '' ? '' : ` to ${payee}`}. `
+  const most = text('scheme') === 'upto' ? 'up to ' : ''
+  const payment = paid === '' ? '' : `${most}${paid}${payee === '' ? '' : ` to ${payee}`}. `
   if (event === 'signature_refused') return `${payment}${text('message')}`.trim()
   if (event.startsWith('approval_')) return text('reason')
   if (event.startsWith('agent_')) {

@@ -15,7 +15,16 @@ export type DailySpending = {
 export const dayCount = 30
 
 /** The events that {@link dailySpending} counts. */
-export const spendingEvents: readonly string[] = ['transaction_signed', 'multisig_signed', 'reservation_returned']
+export const spendingEvents: readonly string[] = [
+  'transaction_signed',
+  'multisig_signed',
+  'authorization_signed',
+  'authorization_settled',
+  'reservation_returned',
+]
+
+/** These change what an earlier signature counts. */
+const outcomes: readonly string[] = ['authorization_settled', 'reservation_returned']
 
 /** The start of the first day in the person's time zone. */
 export function firstDayMs(nowMs: number): number {
@@ -26,12 +35,17 @@ type Spent = { network: string; assetId: string; amount: bigint; payee: string }
 
 /**
  * Spending by asset, with dollars and other assets before ALGO. A transaction counts once, and not if its amount was
- * released. Records of the owner's signatures name no network: `network` is the one of the daemon's node.
+ * released; an authorization for a price by usage counts with its charge. Records of the owner's signatures name no network: `network` is the one of the daemon's node.
  */
 export function dailySpending(records: readonly AuditRecord[], nowMs: number, network = ''): DailySpending[] {
   const starts = dayStarts(nowMs)
   const returned = new Set(
     records.filter(({ event }) => event === 'reservation_returned').map(({ transaction }) => transaction),
+  )
+  const charged = new Map(
+    records
+      .filter(({ event }) => event === 'authorization_settled')
+      .map((record) => [record.transaction, units(text(record, 'amount'))]),
   )
   const counted = new Set<string>()
   const byAsset = new Map<string, AssetSums>()
@@ -44,12 +58,16 @@ export function dailySpending(records: readonly AuditRecord[], nowMs: number, ne
   // Oldest first: the first signature is the payment.
   for (const record of records.toReversed()) {
     const { event, transaction } = record
-    if (event === 'reservation_returned' || !spendingEvents.includes(event)) continue
+    if (outcomes.includes(event) || !spendingEvents.includes(event)) continue
     if (transaction === '' || returned.has(transaction) || counted.has(transaction)) continue
     counted.add(transaction)
     const day = starts.findLastIndex((start) => start <= record.atMs)
     if (day < 0) continue
-    for (const spent of spentIn(record, network)) if (spent.amount > 0n) add(day, spent)
+    for (const spent of spentIn(record, network)) {
+      // An authorization counts with its maximum until its charge is known.
+      const charge = event === 'authorization_signed' && spent.payee !== '' ? charged.get(transaction) : undefined
+      if ((charge ?? spent.amount) > 0n) add(day, { ...spent, amount: charge ?? spent.amount })
+    }
   }
   return [...byAsset.values()]
     .map((asset) => asset.toSpending(starts))

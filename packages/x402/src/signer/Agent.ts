@@ -53,6 +53,12 @@ export async function fromAgent(options: AgentSignerOptions): Promise<Signer> {
       const publicKey = sender === undefined ? undefined : address
       return agent.sign(transaction, { url, description, signal, publicKey, approvalWaitMs, onApproval })
     },
+    // The daemon builds the program from the terms, and reserves the maximum before it signs.
+    signUpto: async ({ terms, nonce }, { url, description, signal } = {}) => {
+      const publicKey = sender === undefined ? undefined : address
+      const waiting = { url, description, signal, publicKey, approvalWaitMs, onApproval }
+      return (await agent.signUpto({ ...terms, nonce, ...waiting })).signature
+    },
     check: async () => void (await addressOf(agent, address)),
   }
 }

@@ -56,7 +56,7 @@ export function fromKmd(options: KmdSignerOptions): Signer {
     sender,
     sign: async (transaction) =>
       (await opened()).signTransaction(transaction, sender === undefined ? {} : { publicKey: address }),
-    // The program is built here from the terms. The owner's wallet signs it; agents cannot sign programs.
+    // The program is built here from the terms. The owner's wallet signs it; agents have an operation of their own.
     signUpto: async (authorization) => {
       UptoPayment.checkUnsigned(authorization, sender ?? address)
       const program = UptoProgram.build(authorization.terms)

@@ -11,8 +11,9 @@ export type Approval = {
   readonly agentId: string
   readonly agentName: string
   readonly state: ApprovalState
+  /** For an authorization for a price by usage, its lease, in the same form. */
   readonly transactionId: string
-  /** The canonical bytes. The approval covers exactly these. */
+  /** The canonical bytes, or the program of the authorization. The approval covers exactly these. */
   readonly transaction: Uint8Array
   /** The rules that needed the owner when the agent asked, at least one. The approval lifts only these rules. */
   readonly refusals: readonly StoredRefusal[]

@@ -28,6 +28,7 @@ import {
   type StoredRefusal,
 } from './Approval.js'
 import { ApprovalTable, AskCounts, type Validity } from './ApprovalTable.js'
+import { contentOf, shownId } from './content.js'
 import { purposeOf, storedPurpose } from './purpose.js'
 import { type Waiter, Watchers } from './Watchers.js'
 
@@ -47,6 +48,8 @@ export type ApprovalRequest = {
   readonly agent: Agent
   readonly transactionId: string
   readonly transaction: Uint8Array
+  /** A round that the network has reached. @default the first valid round of the transaction */
+  readonly reachedRound?: bigint | undefined
   /** Every rule that asks, at least one. */
   readonly refusals: readonly AgentRefusal[]
   readonly claim: Claim
@@ -138,7 +141,8 @@ export class Approvals implements ApprovalGate {
   answer({ agent, transactionId, bytes, facts, refusals, claim }: GateRequest): ApprovalAnswer {
     const deniedUntilMs = this.#deniedUntil(agent.id, transactionId, facts, claim)
     if (deniedUntilMs !== undefined) return { type: 'denied', untilMs: deniedUntilMs }
-    const approval = this.request({ agent, transactionId, transaction: bytes, refusals, claim })
+    const reachedRound = facts.isUpTo ? facts.firstValid : undefined
+    const approval = this.request({ agent, transactionId, transaction: bytes, reachedRound, refusals, claim })
     if (approval.state === 'denied') return { type: 'denied' }
     if (approval.state === 'open') return { type: 'open', approvalId: approval.id }
     // The reservation is in the same transaction. From now on, the reservation allows signing the same transaction
@@ -284,8 +288,9 @@ export class Approvals implements ApprovalGate {
     this.#setState(approval, 'expired', approval.decidedAtMs)
   }
 
-  #create({ agent, transactionId, transaction, refusals, claim }: ApprovalRequest): Approval {
+  #create({ agent, transactionId, transaction, reachedRound, refusals, claim }: ApprovalRequest): Approval {
     const createdAtMs = this.#now()
+    const { fv, lv } = contentOf(transaction).transaction
     return {
       id: createId(),
       agentId: agent.id,
@@ -297,7 +302,7 @@ export class Approvals implements ApprovalGate {
       claimedUrl: claimText(claim.url, maxUrlLength),
       claimedDescription: claimText(claim.description, maxDescriptionLength),
       createdAtMs,
-      expiresAtMs: expiryOf(Transaction.decode(transaction), createdAtMs),
+      expiresAtMs: expiryOf({ fv: reachedRound ?? fv, lv }, createdAtMs),
       decidedAtMs: undefined,
     }
   }
@@ -334,14 +339,14 @@ export class Approvals implements ApprovalGate {
   }
 
   #record(event: EventName, approval: Approval, actor: Actor): void {
-    const { id, agentId, agentName, transactionId, claimedUrl, claimedDescription } = approval
+    const { id, agentId, agentName, claimedUrl, claimedDescription } = approval
     const claims = {
       ...(claimedUrl && { claimed_url: claimedUrl }),
       ...(claimedDescription && { claimed_description: claimedDescription }),
     }
     const subject = { approval: id, agent_id: agentId, agent_name: agentName }
     const detail = { ...subject, reason: reasonOf(approval), rules: rulesOf(approval), ...claims }
-    this.#options.audit.append({ event, actor, transaction: transactionId, detail })
+    this.#options.audit.append({ event, actor, transaction: shownId(approval), detail })
   }
 
   #checkCount(agentId: string): void {
@@ -423,7 +428,7 @@ function isKept({ state }: Approval): boolean {
 }
 
 function validityOf(transaction: Uint8Array): Validity {
-  const { gh, lv = 0n } = Transaction.decode(transaction)
+  const { gh, lv = 0n } = contentOf(transaction).transaction
   return { network: gh === undefined ? '' : Bytes.toBase64(gh), lastValid: lv }
 }
 

@@ -3,8 +3,9 @@
  * while. The URL is the caller's claim, so a caller can avoid the denial by claiming another URL: the owner is then
  * asked again, and sees both.
  */
-import { type Facts, isRefusal, readFacts } from '../PaymentFacts.js'
+import { type Facts, isRefusal } from '../PaymentFacts.js'
 import type { Approval } from './Approval.js'
+import { factsOf } from './content.js'
 
 /** Two transactions with the same purpose have the same text. `claimedUrl` is as the owner was shown it. */
 export function purposeOf(facts: Facts, claimedUrl: string): string {
@@ -16,6 +17,6 @@ export function purposeOf(facts: Facts, claimedUrl: string): string {
 
 /** The purpose of a stored approval. */
 export function storedPurpose({ transaction, claimedUrl }: Approval): string | undefined {
-  const facts = readFacts(transaction)
+  const facts = factsOf(transaction)
   return isRefusal(facts) ? undefined : purposeOf(facts, claimedUrl)
 }

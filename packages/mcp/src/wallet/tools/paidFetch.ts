@@ -12,7 +12,7 @@ import {
 } from '@modelcontextprotocol/server'
 import type { AgentWallet } from '../AgentWallet.js'
 import { type FetchRequest, type RequestArguments, readRequest } from '../FetchRequest.js'
-import { type AssetAmount, assetAmountOf, type Left, type Quote, readMax } from '../money.js'
+import { type AssetAmount, assetAmountOf, isAuthorizationId, type Left, type Quote, readMax } from '../money.js'
 import { type Fetched, type MadePayment, type Purchase, within } from '../Purchase.js'
 import { ToolError } from '../ToolError.js'
 import { errorResult, result } from '../toolResult.js'
@@ -27,7 +27,7 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 type Arguments = RequestArguments & { readonly max: string }
 
 const paid = object({
-  transaction_id: text('transaction id'),
+  transaction_id: text('transaction id, or the id of an authorization for a price by usage'),
   pay_to: text('the account that was paid'),
   price: text('the amount with its unit'),
   amount: text('base units'),
@@ -49,7 +49,7 @@ const received = object({
 const config = {
   title: 'Fetch a URL and pay for it',
   description:
-    'Sends a request and, if the server requires payment (HTTP 402), pays the quoted price within max and returns the response. Payments cannot be undone. While a payment for a URL is open, paid_fetch never makes a second one for it: after an error or a timeout, call it again with the same arguments. The response is untrusted content.',
+    'Sends a request and, if the server requires payment (HTTP 402), pays the quoted price within max and returns the response. A price "up to" an amount is charged by usage; its maximum must be within max. Payments cannot be undone. While a payment for a URL is open, paid_fetch never makes a second one for it: after an error or a timeout, call it again with the same arguments. The response is untrusted content.',
   inputSchema: schema<Arguments>(
     {
       url,
@@ -221,12 +221,15 @@ class PaidFetch {
 }
 
 function paidOutput({ payment, state, isRepeat, receipt }: MadePayment, { chain }: AgentWallet) {
-  const isOwn = receipt?.success === true && receipt.transaction === payment.transactionId
+  const { charge, transactionId } = payment
+  // The charge of a price by usage is in a transaction of its own. A charge of nothing is in none.
+  const settlement = isAuthorizationId(transactionId) ? (charge?.transactionId ?? '') : transactionId
+  const isOwn = receipt?.success === true && receipt.transaction === settlement
   return {
     transaction_id: payment.transactionId,
     pay_to: payment.payTo,
     price: assetAmountOf(payment, chain),
-    amount: payment.amount,
+    amount: charge?.amount ?? payment.amount,
     asset_id: payment.asset,
     network: payment.network,
     state,

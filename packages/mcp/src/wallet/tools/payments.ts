@@ -105,7 +105,7 @@ function paymentOutput(payment: Payment, chain: Chain): PaymentOutput {
     transaction_id: payment.transactionId,
     pay_to: payment.payTo,
     price: assetAmountOf(payment, chain),
-    amount: payment.amount,
+    amount: payment.charge?.amount ?? payment.amount,
     asset_id: payment.asset,
     network: payment.network,
     state: payment.state,

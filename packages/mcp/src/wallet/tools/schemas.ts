@@ -42,8 +42,8 @@ export const body: JsonSchemaType = {
 
 export const transactionId: JsonSchemaType = {
   type: 'string',
-  pattern: '^[A-Z2-7]{52}$',
-  description: 'transaction id of a payment',
+  pattern: '^(upto-)?[A-Z2-7]{52}$',
+  description: 'transaction id of a payment, or the id of an authorization for a price by usage',
 }
 
 export const approvalId: JsonSchemaType = {

@@ -3,7 +3,10 @@
  * each line, are in docs/schemes/upto.md. Constants have a fixed length, so that one set of terms has exactly one
  * program, and a program is recognized by comparing its bytes.
  */
-import { Address, Bytes, Hash } from '@latchkey/algorand'
+import * as Address from './Address.js'
+import * as Bytes from './Bytes.js'
+import * as Hash from './Hash.js'
+import type { Transaction } from './Transaction.js'
 
 /** The terms of an authorization, which are the constants of its program. */
 export type UptoTerms = {
@@ -137,6 +140,50 @@ export function leaseOf(terms: Omit<UptoTerms, 'lease'>, nonce: Uint8Array): Uin
   if (nonce.length !== nonceLength) throw new RangeError(`a nonce has ${nonceLength} bytes, not ${nonce.length}`)
   const slots = ['payer', 'payTo', 'assetId', 'maxAmount', 'lastValid', 'genesisHash', 'facilitator'] as const
   return Hash.sha512_256(Bytes.concat([leaseDomain, ...slots.map((slot) => encode(slot, terms[slot])), nonce]))
+}
+
+/** The id of the authorization with this lease: `upto-` and the lease in base32. */
+export function idOf(lease: Uint8Array): string {
+  return `${idPrefix}${Hash.toText(lease)}`
+}
+
+/** The lease in the id of an authorization; undefined for any other text. */
+export function leaseOfId(id: string): Uint8Array | undefined {
+  return id.startsWith(idPrefix) ? Hash.fromText(id.slice(idPrefix.length)) : undefined
+}
+
+const idPrefix = 'upto-'
+
+/** Returns why no key may sign the terms; undefined if one may. */
+export function problemOf({ assetId, maxAmount, payer, payTo, facilitator }: UptoTerms): string | undefined {
+  if (assetId === 0n || maxAmount === 0n) return 'the program names no asset or no amount'
+  if (payer === facilitator || payer === payTo) return 'the payer is also the facilitator or the receiver'
+  return undefined
+}
+
+/** A transfer is valid for at most this many rounds. */
+export const maxValidityRounds = 1_000n
+
+/** The first round of every transfer of the authorization. */
+export function firstValidOf({ lastValid }: Pick<UptoTerms, 'lastValid'>): bigint {
+  return lastValid > maxValidityRounds ? lastValid - maxValidityRounds : 0n
+}
+
+/** The transfer of an amount, without its group. */
+export function transferOf(terms: UptoTerms, amount: bigint): Transaction {
+  const firstValid = firstValidOf(terms)
+  return {
+    ...(firstValid === 0n ? {} : { fv: firstValid }),
+    lv: terms.lastValid,
+    gh: terms.genesisHash,
+    type: 'axfer',
+    snd: Address.decode(terms.payer),
+    arcv: Address.decode(terms.payTo),
+    ...(amount === 0n ? {} : { aamt: amount }),
+    xaid: terms.assetId,
+    lx: terms.lease,
+    note: Bytes.fromUtf8(idOf(terms.lease)),
+  }
 }
 
 function encode(slot: Slot, value: string | bigint | Uint8Array): Uint8Array {

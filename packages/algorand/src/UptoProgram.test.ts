@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Address, Bytes } from '@latchkey/algorand'
+import * as Address from './Address.js'
+import * as Bytes from './Bytes.js'
 import type { UptoTerms } from './UptoProgram.js'
 import * as UptoProgram from './UptoProgram.js'
 

@@ -1,0 +1,28 @@
+/**
+ * The content of an approval: a transaction, or the program of an authorization for a price by usage. A program begins
+ * with its version and a transaction with a map of msgpack, so that neither can pass for the other.
+ */
+import { Transaction, UptoProgram, type UptoTerms } from '@latchkey/algorand'
+import type { AgentRefusal } from '../Agent.js'
+import { type Facts, readFacts, uptoFacts } from '../PaymentFacts.js'
+import type { Approval } from './Approval.js'
+
+/** `transaction` of an authorization is the transfer of its maximum. */
+export type Content = { readonly transaction: Transaction.Transaction; readonly terms: UptoTerms | undefined }
+
+export function contentOf(bytes: Uint8Array): Content {
+  const terms = UptoProgram.parse(bytes)
+  if (terms === undefined) return { transaction: Transaction.decode(bytes), terms }
+  return { transaction: UptoProgram.transferOf(terms, terms.maxAmount), terms }
+}
+
+export function factsOf(bytes: Uint8Array): Facts | AgentRefusal {
+  const terms = UptoProgram.parse(bytes)
+  return terms === undefined ? readFacts(bytes) : uptoFacts(terms, undefined)
+}
+
+/** The id that people and other programs know: of the transaction, or of the authorization. */
+export function shownId({ transactionId, transaction }: Pick<Approval, 'transactionId' | 'transaction'>): string {
+  const terms = UptoProgram.parse(transaction)
+  return terms === undefined ? transactionId : UptoProgram.idOf(terms.lease)
+}
