@@ -84,7 +84,7 @@ test('funds an account from the faucet and sends ALGO: checked, described, sent 
   const receiver = algosdk.generateAccount().addr.toString()
   await page.getByRole('link', { name: /^Send with/ }).click()
   await page.getByText('9.899 ALGO can be sent; 0.1 ALGO must stay.').waitFor()
-  await fillSend(page, { to: 'nobody', amount: '1.5 USDC' })
+  await fillSend(page, { to: 'no address', amount: '1.5 USDC' })
   await page.getByText('The amount is in USDC, but the asset is ALGO.').waitFor()
   await page.getByText('neither an address nor a name in the address book').waitFor()
   await fillSend(page, { to: receiver, amount: '25' })

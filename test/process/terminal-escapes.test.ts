@@ -184,45 +184,6 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
         { args: ['kmd', '-d', dataDir, '--node', hostile] },
       ]
     },
-    devnet: async () => {
-      const pay = async (screen: string): Promise<void> => {
-        const [, url] = /Address +(\S+)/.exec(screen)!
-        const { mnemonic, address } = devnet.accounts[0]!
-        const payment = { from: mnemonic, to: address, microAlgos: 1n, round: 0n, note: hostile }
-        await submit(url!, signPayment(devnet, payment))
-        await submit(url!, signPayment(devnet, { ...payment, round: 9_999n, note: hostile })).catch(() => {})
-        await fetch(`${url}/v2/${encodeURIComponent(hostile)}`, { method: 'POST', body: hostile })
-      }
-      return [
-        { args: ['devnet', '-p', '0', '--verbose'], ready: 'Try it:', meanwhile: pay },
-        { args: ['devnet', '-p', '0', '--token', hostile], ready: 'Try it:' },
-        { args: ['devnet', '-p', '0', '--token', hostile, '--json'], ready: '"pid":' },
-        { args: ['devnet', '-p', '0', '--load', file('dump', hostile)] },
-        { args: ['devnet', '-p', '0', '--state', file('state', hostile)] },
-        { args: ['devnet', '-p', '0', '--host', hostile] },
-      ]
-    },
-    facilitator: async () => {
-      const env = { AVM_MNEMONIC: devnet.accounts[0]!.mnemonic }
-      const base = ['facilitator', '--port', '0', '--store']
-      return [
-        { args: [...base, join(directory, 'f1.db'), ...chain()], env, ready: 'Try it:' },
-        { args: [...base, join(directory, 'f2.db'), '--network', 'local', '--node', refusing], env },
-        { args: [...base, file('f3.db', hostile), ...chain()], env },
-        { args: [...base, join(directory, 'f4.db'), '--api-keys-file', `/nonexistent/${hostile}`, ...chain()], env },
-        { args: [...base, join(directory, 'f5.db'), '--pay-to', hostile, ...chain()], env },
-        { args: [...base, join(directory, 'f6.db'), ...chain(), '-w', hostile, '--key', hostile], env },
-      ]
-    },
-    'facilitator migrate': async () => {
-      const base = ['facilitator', 'migrate']
-      return [
-        { args: base, env: { LATCHKEY_FACILITATOR_STORE: `postgres://127.0.0.1:1/${encodeURIComponent(hostile)}` } },
-        { args: [...base, '--store', 'postgres://127.0.0.1:1/shop', '--grant-to', hostile, '--json'] },
-        { args: [...base, '--store', hostile] },
-        { args: [...base, '--store-file', file('address', hostile), '--check'] },
-      ]
-    },
     pay: async () => {
       const env = { AVM_MNEMONIC: devnet.accounts[2]!.mnemonic }
       const runs = sellerPaths.flatMap((path, index) =>
@@ -399,7 +360,8 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
       return [...runs, ...others.map((args) => ({ args: ['sign', ...wallet(own), '-d', kmd.dataDir, ...args] }))]
     },
     ...serverCommands({
-      ...{ file, chain, receiver, node: () => node, refusing: () => refusing, seller: () => seller },
+      ...{ directory, devnet: () => devnet, file, chain, receiver },
+      ...{ node: () => node, refusing: () => refusing, seller: () => seller },
     }),
     console: withDaemon(() => []),
     'token rotate': async () => {
