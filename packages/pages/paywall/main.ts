@@ -90,11 +90,15 @@ function enableOffers(isEnabled: boolean): void {
   if (offers !== null) offers.disabled = !isEnabled
 }
 
+/** The page has the same text. */
+const byUsage =
+  'The seller charges what is used, and never more. Wallets cannot sign a price by usage yet: pay from a terminal or a program.'
+
 function showWallets(): void {
   enableOffers(true)
-  const { wallets, network } = offer()
+  const { wallets, network, isUpTo } = offer()
   if (wallets.length === 0) {
-    showActions(h('p', { class: 'note' }, `No supported wallet can pay on ${network.name}.`))
+    showActions(h('p', { class: 'note' }, isUpTo ? byUsage : `No supported wallet can pay on ${network.name}.`))
   } else {
     const buttons = wallets.map((option) =>
       walletButton(option, wallets.length === 1, () => runTask(() => connectWallet(option), showWallets)),

@@ -31,6 +31,8 @@ export type Offer = {
   readonly asset: string
   readonly payTo: string
   readonly isFeePaid: boolean
+  /** A price by usage, which wallets do not sign. */
+  readonly isUpTo?: boolean
   readonly wallets: readonly WalletOption[]
 }
 
@@ -51,8 +53,9 @@ export function readPageData(): PageData {
 /** The paid URL, without a fragment. */
 export const pageUrl = location.href.replace(/#.*$/s, '')
 
-export function formatPrice({ dollars, amount, unit }: Offer): string {
-  return dollars === undefined ? `${Amount.group(amount)} ${unit}` : `$${Amount.group(dollars)}`
+export function formatPrice({ dollars, amount, unit, isUpTo }: Offer): string {
+  const price = dollars === undefined ? `${Amount.group(amount)} ${unit}` : `$${Amount.group(dollars)}`
+  return isUpTo ? `up to ${price}` : price
 }
 
 export function shortAddress(address: string): string {

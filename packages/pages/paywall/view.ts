@@ -79,10 +79,12 @@ function formatIds(text: string): (Node | string)[] {
 }
 
 export function showOffer(offer: Offer): void {
-  const { amount, unit, network, payTo, isFeePaid } = offer
+  const { amount, unit, network, payTo, isFeePaid, isUpTo } = offer
   slot('price').textContent = formatPrice(offer)
   slot('terms').textContent =
-    offer.dollars === undefined ? `on ${network.name}` : `${Amount.group(amount)} ${unit} on ${network.name}`
+    offer.dollars === undefined
+      ? `on ${network.name}`
+      : `${isUpTo ? 'up to ' : ''}${Amount.group(amount)} ${unit} on ${network.name}`
   slot('money').textContent = network.isReal ? 'Real money' : 'Test money'
   slot('money').classList.toggle('real', network.isReal)
   slot('payee').textContent = shortAddress(payTo)

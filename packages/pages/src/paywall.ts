@@ -31,7 +31,7 @@ export type RenderedPaywall = {
 export function paywallPage(page: PaywallPage, options: PaywallOptions = {}): RenderedPaywall {
   const files = fileNames()
   const offers = page.offers.map((offer) => {
-    const wallets = walletOptions(offer.network, options)
+    const wallets = offer.isUpTo ? [] : walletOptions(offer.network, options)
     return { ...offer, wallets: wallets.map((option) => ({ ...option, file: files.wallets[option.wallet] })) }
   })
   const offered = offers.flatMap(({ wallets }) => wallets)

@@ -81,13 +81,14 @@ ${footerElement(options)}<script type="application/json" id="x402">${escapeJson(
 `
 }
 
-/** The price of an offer: `$0.01`, or `2.5 ALGO` if it is not in dollars. */
-export function formatPrice({ dollars, amount, unit }: PaywallOffer): string {
-  return dollars === undefined ? `${Amount.group(amount)} ${clip(unit, maxUnitLength)}` : `$${Amount.group(dollars)}`
+/** The price of an offer: `$0.01`, `2.5 ALGO` if it is not in dollars, or `up to $0.50` for a price by usage. */
+export function formatPrice({ dollars, amount, unit, isUpTo }: PaywallOffer): string {
+  const units = `${Amount.group(amount)} ${clip(unit, maxUnitLength)}`
+  return `${isUpTo ? 'up to ' : ''}${dollars === undefined ? units : `$${Amount.group(dollars)}`}`
 }
 
-function formatTerms({ amount, unit, network }: PaywallOffer): string {
-  return `${Amount.group(amount)} ${clip(unit, maxUnitLength)} on ${network.name}`
+function formatTerms({ amount, unit, network, isUpTo }: PaywallOffer): string {
+  return `${isUpTo ? 'up to ' : ''}${Amount.group(amount)} ${clip(unit, maxUnitLength)} on ${network.name}`
 }
 
 /**
@@ -120,11 +121,16 @@ function brandElement({ name, logo }: PaywallOptions): string {
   return `<p class="brand">${image}<bdi>${escapeText(clip(name ?? ''))}</bdi></p>\n`
 }
 
+/** The script has the same text. */
+const byUsage =
+  'The seller charges what is used, and never more. Wallets cannot sign a price by usage yet: pay from a terminal or a program.'
+
 /**
  * Renders the same markup as the script. The buttons are in place immediately and become usable once the script has
  * loaded.
  */
-function walletsElement({ wallets, network }: WalletOffer): string {
+function walletsElement({ wallets, network, isUpTo }: WalletOffer): string {
+  if (isUpTo) return `<p class="note">${byUsage}</p>`
   if (wallets.length === 0) return `<p class="note">No supported wallet can pay on ${escapeText(network.name)}.</p>`
   const kind = wallets.length === 1 ? 'main' : 'plain'
   const buttons = wallets.map(({ wallet, label }) => {

@@ -17,6 +17,12 @@ export type PaywallOffer = {
   readonly payTo: string
   /** Whether the facilitator pays the network fee. */
   readonly isFeePaid: boolean
+  /**
+   * Whether the amount is the maximum of a price by usage. Wallets do not sign these, so that programs pay them.
+   *
+   * @default false
+   */
+  readonly isUpTo?: boolean | undefined
 }
 
 /** An offer with the wallets that can pay it. */

@@ -14,6 +14,8 @@ export type Coverage = 'covered' | 'unknown' | 'later'
 
 /** Blocks are read in pieces. After each piece, the node must still belong to the network. */
 const blocksPerPiece = 50
+/** Requests to the node at a time. */
+const blocksAtOnce = 10
 /** Per run. */
 const maxBlocks = 2_000
 /** Twice the longest validity, because authorizations of different ages share the range. */
@@ -97,11 +99,14 @@ export class LeaseBlocks {
   /** Adds a piece to the range. Returns false if a block is unreadable or the node is now of another ledger. */
   async #read(rounds: readonly bigint[]): Promise<boolean> {
     const found: Found[] = []
-    for (const round of rounds) {
-      this.#count++
-      const leases = await this.#leasesOf(round)
-      if (leases === undefined) return false
-      for (const leased of leases) found.push({ leased, round })
+    this.#count += rounds.length
+    for (let start = 0; start < rounds.length; start += blocksAtOnce) {
+      const some = rounds.slice(start, start + blocksAtOnce)
+      const lists = await Promise.all(some.map((round) => this.#leasesOf(round)))
+      for (const [index, leases] of lists.entries()) {
+        if (leases === undefined) return false
+        for (const leased of leases) found.push({ leased, round: some[index]! })
+      }
     }
     const [first, last] = [rounds[0]!, rounds.at(-1)!]
     const { genesisHash, lastRound } = await this.#node.parameters()

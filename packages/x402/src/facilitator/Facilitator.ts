@@ -254,7 +254,7 @@ export class Facilitator {
   ): VerifiedPayment {
     const options = { chains: this.#chains, feePayers: this.#feePayers.addresses, ...this.#options }
     const verify = !isUpto(payload) ? verifyPayment : isSettling ? verifyUptoSettlement : verifyUpto
-    const payment = this.#verified.get(key) ?? verify(payload, requirements, options)
+    const payment = verify(payload, requirements, options, this.#verified.get(key))
     const { transactionId } = payment.group
     caller.onPayment?.(transactionId)
     tracePayment(transactionId, payment.chain.caip2)

@@ -125,6 +125,30 @@ test('refuses every term that differs from the requirement', { timeout }, async 
   assert.equal((await facilitator.verify(payload, less)).invalidReason, 'invalid_upto_avm_amount_mismatch')
 })
 
+test('what differs from a verified authorization is refused', { timeout }, async (t) => {
+  const { facilitator, upto, authorize, settle, balanceOf, payTo } = await open(t)
+  const payload = await authorize()
+  assert.equal((await facilitator.verify(payload, upto)).isValid, true)
+  const less = { ...upto, amount: '499999' }
+  assert.equal((await facilitator.verify(payload, less)).invalidReason, 'invalid_upto_avm_amount_mismatch')
+  assert.equal((await settle(payload, '500001')).errorReason, 'invalid_upto_avm_settlement_exceeds_amount')
+  const requirements: Partial<PaymentRequirements>[] = [{ asset: '77' }, { payTo: newAddress() }, { extra: {} }]
+  for (const change of requirements) {
+    const { success } = await facilitator.settle(payload, { ...upto, ...change, amount: '1' })
+    assert.equal(success, false, JSON.stringify(change))
+  }
+  const zeros = (length: number): string => Bytes.toBase64(new Uint8Array(length))
+  for (const change of [{ nonce: zeros(16) }, { signature: zeros(64) }, { signer: newAddress() }, { signer: '' }]) {
+    const changed = { ...payload, payload: { ...payload.payload, ...change } }
+    assert.equal((await settle(changed, '1')).success, false, JSON.stringify(change))
+    assert.equal((await facilitator.verify(changed, upto)).isValid, false, JSON.stringify(change))
+  }
+  const other = { ...payload, accepted: { ...payload.accepted, network: 'algorand:other' as const } }
+  assert.equal((await settle(other, '1')).success, false)
+  assert.equal(await balanceOf(payTo), 0n)
+  assert.equal((await settle(payload, '7')).amount, '7')
+})
+
 test('refuses another program, another last valid round, another signature', { timeout }, async (t) => {
   const { facilitator, upto, authorize, settle } = await open(t)
   const payload = await authorize()

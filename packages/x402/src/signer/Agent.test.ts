@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { Address, type Transaction } from '@latchkey/algorand'
 import { Daemon } from '@latchkey/kmd'
 import { Kmd } from '@latchkey/kmd-client'
+import { UptoPayment } from '@latchkey/x402-wire'
 import { fromAgent } from './Agent.js'
 import * as Signer from './Signer.js'
 
@@ -31,7 +32,8 @@ test('signs within the limits of the agent, and waits for its owner’s approval
   const { id: walletId } = await kmd.wallets.create({ name: 'purse', password: '' })
   const wallet = await kmd.unlock({ id: walletId })
   const addresses = [await wallet.generateKey(), await wallet.generateKey()]
-  const limits = [{ per: 'day', network, type: 'amount', assetId: 0n, amount: 1_000_000n } as const]
+  const limit = { per: 'day', network, type: 'amount', amount: 1_000_000n } as const
+  const limits = [0n, 5n].map((assetId) => ({ ...limit, assetId }))
   const ask = { above: [{ network, assetId: 0n, amount: 100_000n }] }
   const rules = { networks: [network], limits, payees: { allow: 'all' as const }, ask }
   const { token } = await kmd.agents.create({ name: 'shopper', walletId, password: '', addresses, rules })
@@ -48,6 +50,19 @@ test('signs within the limits of the agent, and waits for its owner’s approval
   const beyond = Signer.signTransaction(signer, payment(address, 2_000_000n))
   await assert.rejects(beyond, { code: 'agent_limit_exceeded' })
   await assert.rejects(Signer.signTransaction(signer, payment(address, 200_000n)), { code: 'agent_approval_required' })
+
+  const authorization = (maxAmount: bigint) => {
+    const [payTo, facilitator] = [4, 5].map((byte) => Address.encode(new Uint8Array(32).fill(byte))) as [string, string]
+    const rounds = { lastRound: 10n, isPublicNetwork: false, maxTimeoutSeconds: 60 }
+    const order = { payer: address, payTo, facilitator, assetId: 5n, maxAmount, genesisHash: gh, ...rounds }
+    return UptoPayment.buildAuthorization(order)
+  }
+  const upto = authorization(600_000n)
+  const payload = await Signer.signAuthorization(signer, upto)
+  assert.equal(UptoPayment.read(payload).id, upto.id)
+  assert.deepEqual(await Signer.signAuthorization(signer, upto), payload, 'not counted again')
+  const tooMuch = Signer.signAuthorization(signer, authorization(400_001n))
+  await assert.rejects(tooMuch, { code: 'agent_limit_exceeded' })
 
   const seen: string[] = []
   const waiting = await fromAgent({ agent, address, approvalWaitMs: 20_000, onApproval: (id) => seen.push(id) })

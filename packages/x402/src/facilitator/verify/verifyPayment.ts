@@ -39,12 +39,19 @@ export type VerifiedPayment = {
 /** Enough to make the note unique. The buyer writes the note, and the facilitator signs it for the ledger. */
 const maxFeeNoteBytes = 128
 
-/** @throws PaymentError */
+/**
+ * Checks a payment against its requirement.
+ *
+ * @param known the same payment for the same requirement, read and checked before
+ * @throws PaymentError
+ */
 export function verifyPayment(
   payload: PaymentPayload,
   requirements: PaymentRequirements,
   options: VerifyOptions,
+  known?: VerifiedPayment | undefined,
 ): VerifiedPayment {
+  if (known !== undefined) return known
   const { feePayers } = options
   const isReadable = Json.isObject(payload) && Json.isObject(requirements)
   expect(isReadable, 'invalid_exact_avm_payload', "the payment does not match the protocol's schema")
@@ -322,14 +329,28 @@ export class VerifiedPayments {
   }
 }
 
-/** Everything that `verifyPayment` reads; undefined for values that a valid payment cannot have. */
+/**
+ * Everything that `verifyPayment` reads; undefined for values that a valid payment cannot have. The amount of a
+ * requirement of the scheme `upto` is the maximum for `verify` and the charge for `settle`: it is not part of the key,
+ * and compared each time.
+ */
 export function verificationKey(payload: PaymentPayload, requirements: PaymentRequirements): string | undefined {
-  // A payment of the scheme `upto` has no group.
-  const { paymentGroup, paymentIndex } = (payload?.payload ?? {}) as Record<string, unknown>
+  const members = (payload?.payload ?? {}) as Record<string, unknown>
+  const { scheme, network, asset, amount, payTo, extra } = requirements ?? {}
+  const { scheme: acceptedScheme, network: acceptedNetwork } = payload?.accepted ?? {}
+  const common = [acceptedScheme, acceptedNetwork, scheme, network, asset, payTo]
+  if (isUpto(payload)) {
+    const { program, nonce, signature, signer } = members
+    const feePayer = (extra as Json.Members | undefined)?.['feePayer']
+    const texts = [...common, feePayer, program, nonce, signature]
+    return signer === undefined ? keyOf(payload, 'upto', texts) : keyOf(payload, 'upto by signer', [...texts, signer])
+  }
+  const { paymentGroup, paymentIndex } = members
   if (!Array.isArray(paymentGroup) || !Number.isInteger(paymentIndex)) return undefined
-  const { scheme, network, asset, amount, payTo } = requirements ?? {}
-  const { scheme: acceptedScheme, network: acceptedNetwork } = payload.accepted ?? {}
-  const texts: unknown[] = [acceptedScheme, acceptedNetwork, scheme, network, asset, amount, payTo, ...paymentGroup]
+  return keyOf(payload, paymentIndex, [...common, amount, ...paymentGroup])
+}
+
+function keyOf(payload: PaymentPayload, kind: unknown, texts: readonly unknown[]): string | undefined {
   let length = 0
   for (const text of texts) {
     if (typeof text !== 'string') return undefined
@@ -337,5 +358,5 @@ export function verificationKey(payload: PaymentPayload, requirements: PaymentRe
   }
   if (length > maxKeyCharacters || payload.x402Version !== 2) return undefined
   // Escaped, so that adjacent texts cannot run together.
-  return JSON.stringify([paymentIndex, ...texts])
+  return JSON.stringify([kind, ...texts])
 }

@@ -26,30 +26,36 @@ const mismatches: { readonly [term in UptoPayment.Mismatch]: readonly [PaymentEr
 /**
  * Checks an authorization against its requirement, whose amount is the maximum.
  *
+ * @param known the same authorization, read and checked before
  * @throws PaymentError
  */
 export function verifyUpto(
   payload: PaymentPayload,
   requirements: PaymentRequirements,
   options: VerifyOptions,
+  known?: VerifiedPayment | undefined,
 ): VerifiedPayment {
-  return verified(payload, requirements, options, ({ terms }) => terms.maxAmount.toString() === requirements.amount)
+  const payment = known ?? verified(payload, requirements, options)
+  if (payment.amount.toString() !== requirements.amount) throw mismatchError('amount')
+  return payment
 }
 
 /**
  * Checks an authorization for its settlement. The amount of the requirement is then the amount to charge, from 0 to the
  * maximum. All other terms are checked as by {@link verifyUpto}.
  *
+ * @param known the same authorization, read and checked before
  * @throws PaymentError
  */
 export function verifyUptoSettlement(
   payload: PaymentPayload,
   requirements: PaymentRequirements,
   options: VerifyOptions,
+  known?: VerifiedPayment | undefined,
 ): VerifiedPayment {
   const amount: unknown = requirements?.amount
   const charge = typeof amount === 'string' && /^[0-9]{1,20}$/.test(amount) ? BigInt(amount) : undefined
-  const payment = verified(payload, requirements, options, () => true)
+  const payment = known ?? verified(payload, requirements, options)
   if (charge === undefined || charge > payment.amount) {
     const message = `the amount to settle must be from 0 to ${payment.amount} base units`
     throw new PaymentError('invalid_upto_avm_settlement_exceeds_amount', message)
@@ -66,12 +72,8 @@ function read(payload: unknown): UptoPayment.Authorization {
   }
 }
 
-function verified(
-  payload: PaymentPayload,
-  requirements: PaymentRequirements,
-  options: VerifyOptions,
-  isExpectedMaximum: (authorization: UptoPayment.Authorization) => boolean,
-): VerifiedPayment {
+/** Everything except the amount of the requirement, which `verificationKey` leaves out. */
+function verified(payload: PaymentPayload, requirements: PaymentRequirements, options: VerifyOptions): VerifiedPayment {
   const isUpto = payload?.x402Version === 2 && payload.accepted?.scheme === 'upto' && requirements?.scheme === 'upto'
   if (!isUpto) throw new PaymentError('invalid_upto_avm_scheme', 'the scheme must be upto, in protocol version 2')
   const chain = findChain(payload, requirements, options)
@@ -80,7 +82,6 @@ function verified(
   const { terms, id } = authorization
   const term = UptoPayment.mismatch(authorization, requirements, chain.genesisHash)
   if (term !== undefined && term !== 'amount') throw mismatchError(term)
-  if (!isExpectedMaximum(authorization)) throw mismatchError('amount')
   // Another facilitator could not settle it, and nothing but the named account can send the group.
   if (!options.feePayers.has(terms.facilitator)) throw mismatchError('facilitator')
   if (options.feePayers.has(terms.payer)) {

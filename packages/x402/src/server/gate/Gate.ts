@@ -312,9 +312,7 @@ export class Gate {
       return { type: 'paid', admission: shown.admission }
     }
     const offer = await this.#offer(request, paidRoute, accepts, pass)
-    // The page pays fixed prices.
-    const hasPage = offer.accepts.some(({ requirement }) => requirement.scheme === 'exact')
-    if (hasPage && this.#paywall.isFor(request.request)) return this.#showPage(offer)
+    if (this.#paywall.isFor(request.request)) return this.#showPage(offer)
     if (request.payment === null) return this.#refuse(offer, shown?.error ?? noPayment, shown?.message)
     const identifier = this.#identifiers.get(paidRoute.key)
     const respond: ExchangeParts['respond'] = (...call) => this.#respond(...call)
@@ -367,10 +365,12 @@ export class Gate {
 
   async #showPage({ request, required, accepts, event }: PaidRequest.Offer): Promise<Decision> {
     this.#events.paymentRequired(event, accepts)
-    const isFixed = ({ scheme }: PaymentRequirements): boolean => scheme === 'exact'
-    const shown = { ...required, accepts: required.accepts.filter(isFixed), error: noPayment }
-    const fixed = accepts.filter(({ requirement }) => isFixed(requirement))
-    const page = await this.#paywall.page(request.request, shown, fixed)
+    // The page pays fixed prices. Without one, it shows the price by usage and how to pay it.
+    const hasFixed = accepts.some(({ requirement }) => requirement.scheme === 'exact')
+    const isShown = ({ scheme }: PaymentRequirements): boolean => !hasFixed || scheme === 'exact'
+    const shown = { ...required, accepts: required.accepts.filter(isShown), error: noPayment }
+    const offers = accepts.filter(({ requirement }) => isShown(requirement))
+    const page = await this.#paywall.page(request.request, shown, offers)
     return this.#respond(request.request, page)
   }
 

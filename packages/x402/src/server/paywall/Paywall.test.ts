@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { gunzipSync } from 'node:zlib'
+import { Bytes, Network } from '@latchkey/algorand'
+import type { PaymentRequired, PaymentRequirements } from '@latchkey/x402-wire'
+import type { Chain } from '../../chain/Chain.js'
 import type { Decision } from '../gate/Gate.js'
 import { ask, newLedger, paymentFor, price, requiredIn, stubFacilitator, stubGate } from '../stubs.test.helper.js'
-import type { PaywallOptions } from './Paywall.js'
+import { describeOffer, type PaywallOptions, renderPage } from './Paywall.js'
 
 /** Chromium's headers for a navigation. */
 const browser = {
@@ -259,4 +262,18 @@ test('responds with 503 in JSON to people without a facilitator', async () => {
   const world = await stubGate({ facilitators }, ledger)
   const response = await get(world, '/a', browser)
   assert.deepEqual([response.status, typeOf(response)], [503, 'application/json'])
+})
+
+test('a price by usage is shown as a maximum, and no wallet is offered for it', () => {
+  const { caip2, genesisHash } = Network.testnet
+  const chain = { caip2, genesisHash: Bytes.fromBase64(genesisHash)! } as unknown as Chain
+  const requirement = { scheme: 'upto', network: caip2, amount: '500000', asset: '5', payTo: 'A'.repeat(58) }
+  const requirements = { ...requirement, maxTimeoutSeconds: 60, extra: { feePayer: 'B' } } as PaymentRequirements
+  const offer = describeOffer(requirements, chain, { decimals: 6, name: 'USDC' }, true)
+  const required = { x402Version: 2, resource: { url: 'https://shop.example/chat' }, accepts: [requirements] } as const
+  const { html } = renderPage({}, required as unknown as PaymentRequired, [offer])
+  for (const text of ['>up to $0.50<', 'up to 0.5 USDC on Algorand TestNet', 'The seller charges what is used']) {
+    assert.ok(html.includes(text), text)
+  }
+  assert.doesNotMatch(html, /<button/)
 })

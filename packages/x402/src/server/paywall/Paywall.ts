@@ -201,6 +201,7 @@ export function describeOffer(
     asset: requirement.asset,
     payTo: requirement.payTo,
     isFeePaid: requirement.extra?.['feePayer'] !== undefined,
+    ...(requirement.scheme === 'upto' ? { isUpTo: true } : {}),
   }
 }
 
