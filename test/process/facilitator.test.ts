@@ -102,6 +102,18 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
     assert.equal(JSON.parse(without.stdout()).feePayer, null)
   })
 
+  test('lists networks by the canonical id alone on request', async (t) => {
+    const { child, exited, stdout } = await start(t, await startDevnet(t), ['--json', '--network-ids', 'canonical'])
+    const { url, network } = JSON.parse(stdout()) as { url: string; network: string }
+    const { kinds } = (await (await fetch(`${url}/supported`)).json()) as { kinds: { network: string }[] }
+    assert.deepEqual([...new Set(kinds.map((kind) => kind.network))], [network])
+    child.kill('SIGTERM')
+    assert.equal(await exited, 0)
+    const wrong = await run(['--network-ids', 'short'])
+    assert.equal(wrong.code, 2)
+    assert.match(wrong.stderr, /--network-ids is neither both nor canonical/)
+  })
+
   test('creates its database readable by the owner only', async (t) => {
     const devnet = await startDevnet(t)
     const store = join(temporaryDirectory(t), 'settlements.db')

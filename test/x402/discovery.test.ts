@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Network } from '@latchkey/algorand'
 import { Server } from '@latchkey/http'
+import { payingCallTool } from '@latchkey/mcp/client'
 import {
   bazaarVersion,
   catalogueClient,
@@ -25,6 +26,7 @@ import {
 import { Gate } from '@latchkey/x402/server'
 import { SqliteSettlements } from '@latchkey/x402/sqlite'
 import express from 'express'
+import { openShop, openTools, toolClient } from '../judges/shop.test.helper.js'
 import { settingOf } from './interop.test.helper.js'
 import { facilitatorApi, keyOf, listen, openTrade, price, type Trade } from './trade.test.helper.js'
 
@@ -116,6 +118,32 @@ test('published clients list what our facilitator settled, sold by us or by them
   const most = found.find(({ url }) => url === `${theirs}/weather/:city`)
   assert.deepEqual([most?.settleCount, most?.method, most?.description], [2, 'GET', 'The weather of a city'])
   assert.equal(found.find(({ url }) => url === `${ours}/weather`)?.serviceName, 'Weather Inc')
+})
+
+test('published clients list tools and requests that change something, and extract their descriptions', async (t) => {
+  const shop = await openShop(t)
+  const tools = await openTools(t, shop)
+  const buyer = new Buyer({ signer: Signer.fromSecretKey(keyOf(shop.trade.buyer)), chains: shop.trade.chain })
+  for (const method of ['PUT', 'DELETE']) {
+    assert.equal((await payingFetch(buyer)(`${shop.url}/notes/Rome`, { method })).status, 200, method)
+  }
+  const callTool = payingCallTool(await toolClient(t, tools), buyer, { server: tools })
+  const { structuredContent } = await callTool({ name: 'forecast', arguments: { city: 'Rome' } })
+  assert.deepEqual(structuredContent, { sky: 'blue' })
+  await shop.facilitator.catalogue!.idle()
+  const client = catalogueClient(shop.facilitatorUrl)
+  const { items } = await client.listResources()
+  const read = items.map(({ resource, extensions, accepts }) => {
+    const payload = { x402Version: 2, resource: { url: resource }, extensions, payload: {} }
+    const { resourceUrl, ...found } = extractDiscoveryInfo(payload as never, accepts[0] as never)!
+    return `${'toolName' in found ? found.toolName : found.method} ${resourceUrl}`
+  })
+  assert.deepEqual(
+    read.toSorted(),
+    [`DELETE ${shop.url}/notes/:city`, `PUT ${shop.url}/notes/:city`, `forecast ${tools}`].toSorted(),
+  )
+  const [only, ...others] = (await client.listResources({ type: 'mcp' })).items
+  assert.deepEqual([only?.resource, others.length], [tools, 0])
 })
 
 test('we read a catalogue that a facilitator of published packages makes', async (t) => {
