@@ -62,6 +62,7 @@ const needs = [
   [/\/faults\//, [postgres, redis, iproute, nftables, faketime, namespaces]],
   [/\/crash\//, [faketime]],
   [/\/operating\//, [postgres, nginx, prometheus]],
+  [/\/smuggling-nginx\./, [nginx]],
 ]
 
 /** Returns the programs that a test file needs. */

@@ -7,7 +7,7 @@ import { expectedTimes } from './times.mjs'
 
 /** Tests that need programs other than Node: a server, Chromium, Python packages, network namespaces. */
 const foreign =
-  /\/(browser|postgres|redis|faults|judges|next|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|site|compose|container|kubernetes|workflow)|security\/console-link/
+  /\/(browser|postgres|redis|faults|judges|next|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|site|compose|container|kubernetes|workflow)|security\/console-link|test\/dist\/gateway\/(bodies|python|smuggling-nginx)/
 
 /** The longest tests that need only Node: each covers a whole matrix of cases. */
 const long =
@@ -63,7 +63,7 @@ const groups = [
   { name: 'process', has: (path) => /^test\/dist\/process\//.test(path) },
   { name: 'daemon', has: (path) => /^test\/dist\/(kmd|parity|interop|audit|agents)\//.test(path) },
   { name: 'packages', has: (path) => /^packages\//.test(path) },
-  { name: 'x402', has: (path) => /^test\/dist\/x402\//.test(path) },
+  { name: 'x402', has: (path) => /^test\/dist\/(x402|gateway)\//.test(path) },
   { name: 'ledger', has: (path) => /^test\/dist\/(devnet|stores|mcp)\//.test(path) },
   { name: 'browser', has: (path) => /^test\/dist\/browser\//.test(path), batchMs: 150_000 },
   { name: 'servers', has: (path) => /^test\/dist\/(redis|operating|prometheus)\//.test(path) },

@@ -39,7 +39,7 @@ X-Payment-Id.`,
 --config file: credentials for the service, limits for each payer, passes, discovery.`,
   examples: [
     "latchkey gateway --upstream http://127.0.0.1:8080 --price 'GET /v1/*=$0.01' --pay-to ADDRESS --facilitator https://facilitator.example",
-    'latchkey gateway --network mainnet --config gateway.json --host 0.0.0.0',
+    'latchkey gateway --network mainnet --config gateway.json --host 0.0.0.0 --port 443 --tls-cert fullchain.pem --tls-key privkey.pem',
   ],
   exits: ['unreachable', 'interrupted'],
   run: async ({ options }) => {
@@ -75,7 +75,9 @@ X-Payment-Id.`,
       })
       if (options.json) printJson({ ...facts, routes, pid: process.pid })
       else printResult(block(facts, routes))
-      if (!/^(127\.|localhost$|::1$)/.test(host)) printWarning('clients connect without TLS: put a TLS proxy in front')
+      if (settings.tls === undefined && !/^(127\.|localhost$|::1$)/.test(host)) {
+        printWarning('clients connect without TLS: give --tls-cert and --tls-key, or put a TLS proxy in front')
+      }
       await running.stopped
     } finally {
       claims.close()

@@ -1,8 +1,9 @@
 /** A running gateway: its server, and the settings that SIGHUP replaces. */
-import { createServer, type Server } from 'node:http'
 import { type Gateway, openGateway, Upstream } from '@latchkey/x402/gateway'
 import { type Chain, type ClaimStore, Gate } from '@latchkey/x402/server'
 import { explainListenError } from '../listenErrors.js'
+import { bufferCollector } from './bufferCollector.js'
+import { createGatewayServer, type GatewayServer, minIdleTimeoutMs } from './server.js'
 import type { GatewaySettings } from './settings.js'
 
 export type GatewayParts = {
@@ -13,49 +14,45 @@ export type GatewayParts = {
   readonly onWarning: (text: string) => void
 }
 
-type Opened = { readonly gate: Gate; readonly upstream: Upstream; readonly gateway: Gateway }
+/** For the whole process, because bodies of old and new settings are garbage of one heap. */
+const onBytes = bufferCollector()
 
-/** Slow and idle clients hold a connection for no longer. */
-const headersTimeoutMs = 30_000
-const requestTimeoutMs = 300_000
-const maxHeaderBytes = 64 * 1024
-const maxConnections = 10_000
+type Opened = { readonly gate: Gate; readonly upstream: Upstream; readonly gateway: Gateway }
 
 export class RunningGateway {
   readonly #parts: GatewayParts
-  readonly #server: Server
+  readonly #server: GatewayServer
   #opened: Opened
   #url = ''
   readonly stopped: Promise<void>
 
-  private constructor(parts: GatewayParts, opened: Opened) {
+  private constructor(parts: GatewayParts, opened: Opened, settings: GatewaySettings) {
     this.#parts = parts
     this.#opened = opened
-    const options = {
-      maxHeaderSize: maxHeaderBytes,
-      headersTimeout: headersTimeoutMs,
-      requestTimeout: requestTimeoutMs,
-    }
-    this.#server = createServer(options, (request, response) => void this.#opened.gateway.request(request, response))
-    this.#server.maxConnections = maxConnections
-    this.#server.on('upgrade', (request, socket, head) => void this.#opened.gateway.upgrade(request, socket, head))
-    this.stopped = new Promise((resolve) => this.#server.once('close', resolve))
+    this.#server = createGatewayServer(() => this.#opened.gateway, settings.tls)
+    this.#server.setIdleTimeout(idleTimeoutMs(settings))
+    this.stopped = new Promise((resolve) => this.#server.net.once('close', resolve))
   }
 
-  /** @throws GateError, OptionsError and RouteError for settings that cannot be used */
+  /**
+   * @throws GateError, OptionsError and RouteError for settings that cannot be used
+   * @throws CommandError if the certificate cannot be used
+   */
   static async start(
     parts: GatewayParts,
     settings: GatewaySettings,
     { host, port }: { readonly host: string; readonly port: number },
   ): Promise<RunningGateway> {
-    const running = new RunningGateway(parts, await open(parts, settings))
+    const running = new RunningGateway(parts, await open(parts, settings), settings)
+    const { net } = running.#server
     await new Promise<void>((resolve, reject) => {
-      running.#server.once('error', (error) => reject(explainListenError(error, { host, port })))
-      running.#server.listen(port, host, resolve)
+      net.once('error', (error) => reject(explainListenError(error, { host, port })))
+      net.listen(port, host, resolve)
     })
-    const address = running.#server.address()
+    const address = net.address()
     const bound = typeof address === 'object' && address !== null ? address.port : port
-    running.#url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}`
+    const scheme = settings.tls === undefined ? 'http' : 'https'
+    running.#url = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${bound}`
     return running
   }
 
@@ -63,27 +60,42 @@ export class RunningGateway {
     return this.#url
   }
 
-  /** Replaces the settings. Requests that have begun end with the old ones. */
+  /** Replaces the settings and the certificate. Requests that have begun end with the old ones. */
   async reload(settings: GatewaySettings): Promise<void> {
+    const opened = await open(this.#parts, settings)
+    try {
+      this.#server.reload(settings.tls)
+    } catch (error) {
+      await close(opened)
+      throw error
+    }
     const before = this.#opened
-    this.#opened = await open(this.#parts, settings)
-    await before.gate.close()
-    before.upstream.close()
+    this.#opened = opened
+    this.#server.setIdleTimeout(idleTimeoutMs(settings))
+    await close(before)
   }
 
   /** Accepts no more requests, and waits for those that have begun. */
   async stop(): Promise<void> {
     this.#server.close()
-    this.#server.closeIdleConnections()
     await this.stopped
-    await this.#opened.gate.close()
-    this.#opened.upstream.close()
+    await close(this.#opened)
   }
 }
 
+/** Longer than the service may be silent, which has a response of its own. */
+function idleTimeoutMs({ timeoutMs = 0 }: GatewaySettings): number {
+  return Math.max(minIdleTimeoutMs, timeoutMs + 60_000)
+}
+
+async function close({ gate, upstream }: Opened): Promise<void> {
+  await gate.close()
+  upstream.close()
+}
+
 async function open({ chain, claims, onError, onWarning }: GatewayParts, settings: GatewaySettings): Promise<Opened> {
-  const { upstream: url, facilitator, free, headers, timeoutMs, perPayer, ...options } = settings
-  const upstream = new Upstream({ url, headers, timeoutMs })
+  const { upstream: url, facilitator, free, headers, timeoutMs, perPayer, tls: _, ...options } = settings
+  const upstream = new Upstream({ url, headers, timeoutMs, onBytes })
   const gate = await Gate.open({ ...options, chains: chain, facilitators: facilitator, claims, onError, onWarning })
   return { gate, upstream, gateway: openGateway({ gate, upstream, free, perPayer, onError }) }
 }

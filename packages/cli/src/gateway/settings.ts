@@ -6,6 +6,7 @@ import type { DiscoveryOptions, GateOptions, Route } from '@latchkey/x402/server
 import type { Option } from '../Command.js'
 import { CommandError, UsageError } from '../errors.js'
 import { quoted } from '../format.js'
+import type { TlsFiles } from './server.js'
 
 export const gatewayOptions = {
   upstream: { type: 'string', placeholder: 'URL', description: 'address of the service to sell' },
@@ -29,6 +30,18 @@ export const gatewayOptions = {
     completes: 'file',
     description: 'JSON file with these settings and more; SIGHUP reads it again',
   },
+  'tls-cert': {
+    type: 'string',
+    placeholder: 'FILE',
+    completes: 'file',
+    description: 'certificate chain in PEM format: clients connect with TLS, HTTP/1.1 or HTTP/2. SIGHUP reads it again',
+  },
+  'tls-key': {
+    type: 'string',
+    placeholder: 'FILE',
+    completes: 'file',
+    description: 'private key of --tls-cert, in PEM format',
+  },
 } as const satisfies { [name: string]: Option }
 
 type Values = {
@@ -38,6 +51,8 @@ type Values = {
   readonly free?: string[] | undefined
   readonly facilitator?: string | undefined
   readonly config?: string | undefined
+  readonly 'tls-cert'?: string | undefined
+  readonly 'tls-key'?: string | undefined
 }
 type Environment = { readonly [name: string]: string | undefined }
 
@@ -52,6 +67,8 @@ export type GatewaySettings = Pick<GateOptions, 'service' | 'networkIds' | 'orig
   readonly timeoutMs: number | undefined
   readonly perPayer: PayerLimit | undefined
   readonly discovery: DiscoveryOptions | undefined
+  /** Undefined if clients connect without TLS. */
+  readonly tls: TlsFiles | undefined
 }
 
 /** Members of the file. Others are refused, because a misspelled one would leave a route unpaid. */
@@ -70,6 +87,7 @@ const members = [
   'origin',
   'cors',
   'passes',
+  'tls',
 ]
 /** Members of a route in the file that belong to its offer. */
 const offerMembers = ['price', 'payTo', 'maxTimeoutSeconds', 'paymentFlow']
@@ -117,7 +135,19 @@ export function readSettings(options: Values, environment: Environment): Gateway
     origin: text(file, 'origin'),
     cors: file['cors'] as GateOptions['cors'],
     passes: file['passes'] as GateOptions['passes'],
+    tls: tlsFrom(options, objectIn(file, 'tls')),
   }
+}
+
+function tlsFrom(options: Values, file: Json.Members): TlsFiles | undefined {
+  const unknown = Object.keys(file).find((name) => name !== 'cert' && name !== 'key')
+  if (unknown !== undefined) throw invalid(`tls has the unknown member ${quoted(unknown)}`)
+  const [cert, key] = [options['tls-cert'] ?? text(file, 'cert'), options['tls-key'] ?? text(file, 'key')]
+  if (cert === undefined && key === undefined) return undefined
+  // Half of a certificate must not start a gateway without TLS.
+  if (cert === undefined) throw missing('--tls-cert', 'the certificate of the key')
+  if (key === undefined) throw missing('--tls-key', 'the private key of the certificate')
+  return { cert, key }
 }
 
 function missing(option: string, what: string): UsageError {

@@ -10,6 +10,7 @@ import type { Gate } from '../gate/Gate.js'
 import { overridesOf } from '../routes/GateRequest.js'
 import { isUnambiguousPath } from '../routes/pathReadings.js'
 import { RouteTable } from '../routes/RouteTable.js'
+import { hasBody } from './bodies.js'
 import { originForm, type Upstream } from './Upstream.js'
 
 /** How many requests an account may make. */
@@ -94,11 +95,16 @@ export function openGateway({ gate, upstream, free = [], perPayer, onError }: Ga
     },
     upgrade: async (request, socket, head) => {
       // Another protocol, such as HTTP/2, would carry requests that the gate does not see.
-      if (!isClear(request) || !/^websocket$/i.test(request.headers.upgrade ?? '')) socket.end(badRequest)
+      if (!isClear(request) || !isWebSocket(request)) socket.end(badRequest)
       else if (hasPayment(request) && !(await upstream.isHealthy())) socket.end(unavailable)
       else await upgraded(request, socket, head)
     },
   }
+}
+
+/** A request with a body would leave it open which bytes belong to the body and which to the new protocol. */
+function isWebSocket(request: IncomingMessage): boolean {
+  return request.method === 'GET' && /^websocket$/i.test(request.headers.upgrade ?? '') && !hasBody(request)
 }
 
 const badRequest = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'

@@ -1,6 +1,8 @@
 /**
- * Forwards requests to an HTTP service that knows nothing of payments. Requests are written from what Node has parsed, so that the service reads the same request as the gate did: one length, no header that applies to a single
- * connection, and no header of the payment protocol.
+ * Forwards requests to an HTTP service that knows nothing of payments. Requests are written from what Node has parsed,
+ * so that the service reads the same request as the gate did: one length, no header that applies to a single
+ * connection, and no header of the payment protocol. A request with a body is the last one on its connection, because a
+ * service that leaves a body unread would take it for the next request.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp, STATUS_CODES } from 'node:http'
 import { request as requestHttps, Agent as TlsAgent } from 'node:https'
@@ -11,6 +13,7 @@ import { OptionsError, PartyError } from '../../errors.js'
 import type { NodeRequest, NodeResponse } from '../adapters/ResponseCapture.js'
 import { paymentOf } from '../exchange/Payment.js'
 import { overridesHeader } from '../exchange/Usage.js'
+import { copyResponse, cut, hasBody, lengthHeaders, sendBody } from './bodies.js'
 
 /** Options of {@link Upstream}. */
 export type UpstreamOptions = {
@@ -34,6 +37,11 @@ export type UpstreamOptions = {
    * @default 256
    */
   readonly maxConnections?: number | undefined
+  /**
+   * Called with the number of bytes of each part of a body, or of another protocol, that is forwarded in either
+   * direction.
+   */
+  readonly onBytes?: ((bytes: number) => void) | undefined
 }
 
 const defaultTimeoutMs = 60_000
@@ -49,7 +57,9 @@ const paymentHeader = 'X-Payment-Id'
 /** Headers of one connection (RFC 9110, 7.6.1), and headers that the gateway writes itself. */
 const ofConnection =
   /^(connection|keep-alive|proxy-connection|proxy-authenticate|proxy-authorization|te|trailer|transfer-encoding|upgrade|http2-settings|expect)$/
-const ofGateway = /^(host|content-length|forwarded|x-forwarded-(for|host|proto|port|prefix)|x-real-ip)$/
+const ofGateway = /^(host|content-length|forwarded|x-forwarded-.*|x-real-ip)$/
+/** Some frameworks read the path from these headers, and it would be another than the one that was paid for. */
+const ofPaths = /^(x-original-ur[il]|x-rewrite-ur[il])$/
 /** Headers of the payment protocol, in both of its versions, and those by which the service learns of a payment. */
 const ofPayments = /^((x-)?payment(-.*)?|settlement-overrides|sign-in-with-x)$/
 
@@ -58,11 +68,13 @@ export class Upstream {
   readonly #base: URL
   readonly #headers: readonly (readonly [string, string])[]
   readonly #timeoutMs: number
+  readonly #onBytes: ((bytes: number) => void) | undefined
   readonly #agent: Agent
   #health: { readonly checkedMs: number; readonly isHealthy: Promise<boolean> } | undefined
 
   /** @throws OptionsError for an address or a header that cannot be used */
-  constructor({ url, headers = {}, timeoutMs = defaultTimeoutMs, maxConnections }: UpstreamOptions) {
+  constructor({ url, headers = {}, timeoutMs = defaultTimeoutMs, maxConnections, onBytes }: UpstreamOptions) {
+    this.#onBytes = onBytes
     const hint = 'Write it like "http://127.0.0.1:8080".'
     if (!URL.canParse(url)) throw new OptionsError(`the upstream cannot be ${JSON.stringify(url)}`, hint)
     this.#base = new URL(url)
@@ -107,10 +119,18 @@ export class Upstream {
     const coding = request.headers['transfer-encoding']
     if (coding !== undefined && !/^chunked$/i.test(coding)) return respond(response, 501, 'transfer_encoding')
     const outgoing = this.#request(request, headersFor(request, this.#base, this.#headers))
+    // The client has left, or has got another response, such as one of the gate for a response that is too long.
+    let isClosed = false
     const onClose = (): void => {
-      if (!response.writableFinished) outgoing.destroy()
+      isClosed = true
+      outgoing.destroy()
     }
     ;(response as Writable).once('close', onClose)
+    // The gateway does not read from the service while the client does not read.
+    let isStalled = false
+    outgoing.once('timeout', () => {
+      isStalled = response.headersSent && response.writableLength > 0
+    })
     try {
       const incoming = await this.#exchange(request, outgoing)
       const status = incoming.statusCode ?? 502
@@ -122,13 +142,19 @@ export class Upstream {
       if (typeof charge === 'string' && paymentOf(request as IncomingMessage)?.charge !== undefined) {
         response.setHeader(overridesHeader, charge)
       }
-      await copy(incoming, response as Writable)
+      this.#watch(incoming)
+      await copyResponse(incoming, response as Writable)
     } catch (error) {
       outgoing.destroy()
-      if (response.headersSent || response.writableEnded) throw error
-      const code = error instanceof UpstreamError ? error.code : 'upstream_failed'
+      if (isClosed) return
+      const failed = failure(error as Error)
+      if (response.headersSent || response.writableEnded) {
+        cut(response)
+        if (isStalled) return
+        throw failed
+      }
       for (const name of response.getHeaderNames()) response.removeHeader(name)
-      respond(response, code === 'upstream_timeout' ? 504 : 502, code)
+      respond(response, failed.code === 'upstream_timeout' ? 504 : 502, failed.code)
     } finally {
       ;(response as Writable).off('close', onClose)
     }
@@ -155,6 +181,8 @@ export class Upstream {
     socket.write(Buffer.from(`${[...own, ...lines].join('\r\n')}\r\n\r\n`, 'latin1'))
     socket.write(first)
     other.write(head)
+    this.#watch(socket)
+    this.#watch(other)
     // A connection that breaks ends the other one.
     await Promise.allSettled([pipeline(socket, other), pipeline(other, socket)])
   }
@@ -170,7 +198,8 @@ export class Upstream {
     return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80) }
   }
 
-  #request({ method, url = '/' }: NodeRequest, headers: readonly string[]): ClientRequest {
+  #request(request: NodeRequest, headers: readonly string[]): ClientRequest {
+    const { method, url = '/' } = request
     const open = this.#base.protocol === 'https:' ? requestHttps : requestHttp
     const path = `${this.#base.pathname.replace(/\/$/, '')}${originForm(url)}`
     const timeout = this.#timeoutMs
@@ -184,21 +213,19 @@ export class Upstream {
       outgoing.once('timeout', () => {
         outgoing.destroy(new UpstreamError('upstream_timeout', `the upstream was silent for ${this.#timeoutMs} ms`))
       })
-      if (bodyHeaders(request).length === 0) outgoing.end()
-      // A service may respond before it has read the body, and then close the connection.
-      else pipeline(request as unknown as Readable, outgoing).catch((error: Error) => reject(failure(error)))
+      if (!hasBody(request)) outgoing.end()
+      else {
+        this.#watch(request as IncomingMessage)
+        sendBody(request, outgoing)
+      }
     })
   }
-}
 
-/** Copies a body. The destination may hold what it gets until a payment is settled, so its end is not awaited. */
-function copy(source: IncomingMessage, destination: Writable): Promise<void> {
-  return new Promise((resolve, reject) => {
-    source.once('end', resolve)
-    source.once('error', (error) => reject(failure(error)))
-    source.once('close', () => reject(failure(new Error('the connection closed before the end of the response'))))
-    source.pipe(destination)
-  })
+  /** Call it before the stream is piped, in the same step: from then on, the stream flows. */
+  #watch(source: Readable): void {
+    const onBytes = this.#onBytes
+    if (onBytes !== undefined) source.on('data', ({ length }: Buffer) => onBytes(length))
+  }
 }
 
 type Switched = { readonly answer: IncomingMessage; readonly other: Duplex; readonly first: Buffer }
@@ -226,31 +253,30 @@ function headersFor(request: NodeRequest, base: URL, own: readonly (readonly [st
   const { headers, socket, rawHeaders } = request as IncomingMessage
   const isOwn = new Set(own.map(([name]) => normalized(name)))
   const kept = forwardable(rawHeaders).filter(
-    ([name]) => !isOwn.has(normalized(name)) && !ofGateway.test(normalized(name)),
+    ([name]) => !isOwn.has(normalized(name)) && !ofGateway.test(normalized(name)) && !ofPaths.test(normalized(name)),
   )
   const payment = paymentOf(request as IncomingMessage)
   const isTls = (socket as { encrypted?: boolean } | null)?.encrypted === true
   const written: (readonly [string, string | undefined])[] = [
     ['Host', base.host],
-    ...kept,
+    ...withOneCookie(kept),
     ['X-Forwarded-For', socket?.remoteAddress],
     ['X-Forwarded-Host', headers.host ?? (headers[':authority'] as string | undefined)],
     ['X-Forwarded-Proto', isTls ? 'https' : 'http'],
     [payerHeader, payment?.payer],
     [paymentHeader, payment?.transactionId],
     ...own,
-    ...bodyHeaders(request),
+    ...lengthHeaders(request),
   ]
   return written.flatMap(([name, value]) => (value === undefined ? [] : [name, value]))
 }
 
-/** The header that says where the body ends; nothing if there is no body. */
-function bodyHeaders(request: NodeRequest): (readonly [string, string])[] {
-  const { headers, stream } = request as IncomingMessage & { stream?: { endAfterHeaders?: boolean } }
-  const length = headers['content-length']
-  if (length !== undefined) return [['Content-Length', length]]
-  const hasBody = headers['transfer-encoding'] !== undefined || stream?.endAfterHeaders === false
-  return hasBody ? [['Transfer-Encoding', 'chunked']] : []
+/** HTTP/2 splits cookies, and a service with HTTP/1.1 may read only the first header (RFC 9113, 8.2.3). */
+function withOneCookie(headers: readonly (readonly [string, string])[]): (readonly [string, string])[] {
+  const isCookie = ([name]: readonly [string, string]): boolean => normalized(name) === 'cookie'
+  const cookies = headers.filter(isCookie).map(([, value]) => value)
+  const others = headers.filter((header) => !isCookie(header))
+  return cookies.length === 0 ? others : [...others, ['Cookie', cookies.join('; ')]]
 }
 
 /** Headers that belong to the message, and not to one connection or to the payment. */

@@ -1,0 +1,75 @@
+/** Bodies on their way through a gateway: in bounded memory, and never cut short without the receiver noticing. */
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { Http2ServerRequest } from 'node:http2'
+import type { Writable } from 'node:stream'
+import type { NodeRequest, NodeResponse } from '../adapters/ResponseCapture.js'
+
+/** Methods whose requests have no body as a rule (RFC 9110, 8.6). */
+const withoutBody = /^(GET|HEAD|DELETE|OPTIONS|TRACE|CONNECT)$/
+
+export function hasBody(request: NodeRequest): boolean {
+  const { headers } = request
+  if ('stream' in request) return !request.stream.endAfterHeaders
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = headers
+  return coding !== undefined || Number(length) > 0
+}
+
+/** The headers that say where the body ends, and that no other request follows it on its connection. */
+export function lengthHeaders(request: NodeRequest): (readonly [string, string])[] {
+  const { headers, method = 'GET' } = request
+  const length = headers['content-length']
+  const last = hasBody(request) ? [['Connection', 'close'] as const] : []
+  if (length !== undefined) return [['Content-Length', length], ...last]
+  if (hasBody(request)) return [['Transfer-Encoding', 'chunked'], ...last]
+  return withoutBody.test(method) ? [] : [['Content-Length', '0']]
+}
+
+/**
+ * Sends the body of a request. A service may respond before it has read the body; the rest is then discarded, so that
+ * the client gets the response.
+ */
+export function sendBody(request: NodeRequest, outgoing: ClientRequest): void {
+  // The members used here are the same with HTTP/2.
+  const source = request as IncomingMessage
+  let hasEnded = false
+  const onEnd = (): void => {
+    // With HTTP/2, a request whose connection breaks ends as if it were complete.
+    hasEnded = !isReset(request)
+    if (hasEnded) outgoing.end()
+    else onLeave()
+  }
+  const onLeave = (): void => {
+    if (!hasEnded) outgoing.destroy(new Error('the client left before the end of its request'))
+  }
+  source.once('end', onEnd).once('aborted', onLeave).once('error', onLeave).once('close', onLeave)
+  outgoing.once('close', () => {
+    hasEnded = true
+    source.off('end', onEnd)
+    source.unpipe(outgoing)
+    source.resume()
+  })
+  source.pipe(outgoing, { end: false })
+}
+
+function isReset(request: NodeRequest): boolean {
+  if (!('stream' in request)) return false
+  const { aborted, stream } = request as Http2ServerRequest
+  return aborted || (stream?.rstCode ?? 0) !== 0
+}
+
+/** Copies a response. The destination may hold it until a payment is settled, so its end is not awaited. */
+export function copyResponse(source: IncomingMessage, destination: Writable): Promise<void> {
+  return new Promise((resolve, reject) => {
+    source.once('end', resolve)
+    source.once('error', reject)
+    source.once('close', () => reject(new Error('the connection closed before the end of the response')))
+    source.pipe(destination)
+  })
+}
+
+/** Breaks off a response that the service did not finish, so that its client does not take a part for the whole. */
+export function cut(response: NodeResponse): void {
+  // A destroyed HTTP/2 stream without an error ends as if it were complete.
+  if ('stream' in response) response.destroy(new Error('the upstream broke off its response'))
+  else response.destroy()
+}
