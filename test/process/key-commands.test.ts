@@ -70,7 +70,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     const poor = (await run('key new -w rich')).stdout.trim()
     const named = await run(`key list -w rich --node ${facts.url} --dollar 31566704`)
     assert.equal(named.code, 0, named.stderr)
-    assert.match(named.stdout, new RegExp(`^${account!.address}  [0-9.]+ ALGO  \\$[0-9.]+$`, 'm'))
+    assert.match(named.stdout, new RegExp(`^${account!.address}  [0-9.,]+ ALGO  \\$[0-9.,]+$`, 'm'))
     assert.match(named.stdout, new RegExp(`^${poor}  0 ALGO$`, 'm'))
     const env = { KMD_PASSWORD_FILE: passwordFile, ALGOD_URL: facts.url, USDC_ASSET_ID: '31566704' }
     const { keys } = JSON.parse((await run('key list -w rich --json', { env })).stdout)
