@@ -87,6 +87,19 @@ test('payments in an asset that the seller does not name are not counted', async
   assert.equal((await only(third)).settleCount, 2)
 })
 
+test('a resource with a price by usage is listed, and one with an unknown scheme is not', async (t) => {
+  for (const [scheme, keys] of [
+    ['upto', [`GET ${shop}/weather`]],
+    ['barter', []],
+  ] as const) {
+    const setup = setUp(t)
+    const accepts = [offerTo(seller.address, { scheme })]
+    setup.offers.set(`GET ${shop}/weather`, required('/weather', { accepts }))
+    setup.catalogue.add(payloadOf(required('/weather')), settled())
+    assert.deepEqual(await setup.urls(), keys, scheme)
+  }
+})
+
 test('text that a buyer wrote never enters a listing', async (t) => {
   const setup = setUp(t)
   const lies = payloadOf(

@@ -70,7 +70,7 @@ function isSameResource(named: URL | undefined, asked: URL): boolean {
 
 function isOfPayment({ scheme, payTo, asset, network }: PaymentRequirements, payment: SettledPayment): boolean {
   return (
-    scheme === 'exact' &&
+    (scheme === 'exact' || scheme === 'upto') &&
     payTo === payment.payTo &&
     asset === payment.asset &&
     networkFacet(network) === networkFacet(payment.network)
