@@ -37,7 +37,7 @@ Sqlite.collectWith(() => {
 })
 
 /** The number of open files from which SQLite's are collected. */
-const maxOpenFiles = 128
+const maxOpenFiles = 96
 
 export const token = 'a'.repeat(64)
 /** Derived on the calling thread, without starting a worker. */
