@@ -179,7 +179,7 @@ test('a failed call changes nothing, and its error names the place', async (t) =
   const before = devnet.stateHash()
   const round = (await algod.status().do()).lastRound
   await assert.rejects(call(environment, appIndex, 'fail'), (error: Error & { response?: { body: unknown } }) => {
-    assert.match(error.message, /logic eval error: err opcode executed\. Details: app=1001, pc=\d+$/)
+    assert.match(error.message, /logic eval error: err opcode executed\. Details: app=1001, pc=\d+, opcodes=.*; err;/)
     return true
   })
   assert.equal(devnet.stateHash(), before)

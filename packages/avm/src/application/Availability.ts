@@ -32,7 +32,8 @@ export function isAccountAvailable(call: Call, address: ByteKey.ByteKey): boolea
 /** Whether a program can use an asset. */
 export function isAssetAvailable(call: Call, assetId: bigint): boolean {
   const { version, resources, transaction } = call
-  if (transaction.apas?.includes(assetId)) return true
+  // Every other entry of the access list makes the id 0 available.
+  if (transaction.apas?.includes(assetId) || transaction.al?.some(({ s = 0n }) => s === assetId)) return true
   if (version >= createdResourcesVersion && resources.createdAssets.has(assetId)) return true
   if (version >= sharedResourcesVersion && resources.assets.has(assetId)) return true
   return call.group.pool.unnamed?.allowsAsset(assetId) ?? false
@@ -42,6 +43,7 @@ export function isAssetAvailable(call: Call, assetId: bigint): boolean {
 export function isAppAvailable(call: Call, appId: bigint): boolean {
   const { version, resources, transaction } = call
   if (appId === call.appId || transaction.apfa?.includes(appId)) return true
+  if (transaction.al?.some(({ p = 0n }) => p === appId)) return true
   if (version >= createdResourcesVersion && resources.createdApps.has(appId)) return true
   if (version >= sharedResourcesVersion && resources.apps.has(appId)) return true
   return call.group.pool.unnamed?.allowsApp(appId) ?? false

@@ -86,12 +86,13 @@ function schemaOf(schema: Txn['apgs']): StateSchema {
   return { integers: Number(schema?.nui ?? 0n), byteStrings: Number(schema?.nbs ?? 0n) }
 }
 
-function checkPrograms(group: Group, { apap = noBytes, apsu = noBytes }: Txn): void {
+function checkPrograms(group: Group, { apap = noBytes, apsu = noBytes, al }: Txn): void {
   const options = {
     mode: 'application' as const,
     group: group.transactions,
     parameters: group.pool.parameters,
     maxCost: callBudget,
+    hasAccessList: al !== undefined,
   }
   const approval = checkProgram(apap, options)
   if (approval !== undefined) throw new EvaluationError(`check failed on ApprovalProgram: ${approval}`)

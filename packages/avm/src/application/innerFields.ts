@@ -216,7 +216,7 @@ function availableAddress(call: Call, value: Value): Uint8Array {
 
 function availableAsset(call: Call, value: Value): bigint {
   const assetId = integer(value)
-  if (assetId !== 0n && !Availability.isAssetAvailable(call, assetId)) {
+  if (!Availability.isAssetAvailable(call, assetId)) {
     throw new EvaluationError(`unavailable Asset ${assetId} during assignment`)
   }
   return assetId
@@ -224,7 +224,7 @@ function availableAsset(call: Call, value: Value): bigint {
 
 function availableApp(call: Call, value: Value): bigint {
   const appId = integer(value)
-  if (appId !== 0n && !Availability.isAppAvailable(call, appId)) throw new EvaluationError(`unavailable App ${appId}`)
+  if (!Availability.isAppAvailable(call, appId)) throw new EvaluationError(`unavailable App ${appId}`)
   return appId
 }
 

@@ -26,7 +26,7 @@ import { Hash, Transaction } from '@latchkey/algorand'
 import { Budget, LimitedBudget } from '../evaluator/Budget.js'
 import { type ConsensusParameters, defaultParameters } from '../evaluator/ConsensusParameters.js'
 import { Context } from '../evaluator/Context.js'
-import { EvaluationError } from '../evaluator/EvaluationError.js'
+import type { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Ledger } from '../evaluator/Ledger.js'
 import { Machine } from '../evaluator/Machine.js'
 import { openProgram } from '../evaluator/openProgram.js'
@@ -36,7 +36,7 @@ import { BoxAccess } from './BoxAccess.js'
 import type { ByteKey } from './ByteKey.js'
 import { type Effects, type EvalDelta, emptyDelta } from './Effects.js'
 import * as Fees from './Fees.js'
-import { callBudget, maxInnerTransactions, maxLogBytes, maxLogCalls, sharedResourcesVersion } from './limits.js'
+import { callBudget, maxInnerTransactions, maxLogBytes, maxLogCalls } from './limits.js'
 import { Resources } from './Resources.js'
 import { UnnamedResources } from './UnnamedResources.js'
 
@@ -396,11 +396,9 @@ export class Call {
     this.kind = kind
     const { pool, context, transactions } = group
     const program = kind === 'approval' ? application.approvalProgram : application.clearStateProgram
-    const { version, start, error } = openProgram(program, transactions, pool.parameters)
+    const hasAccessList = this.transaction.al !== undefined
+    const { version, start, error } = openProgram(program, transactions, pool.parameters, hasAccessList)
     this.problem = error
-    if (error === undefined && version < sharedResourcesVersion && this.transaction.al !== undefined) {
-      this.problem = new EvaluationError('pre-sharedResources program cannot be invoked with tx.Access')
-    }
     this.machine = new Machine({
       program,
       version,

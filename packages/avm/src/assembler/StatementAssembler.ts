@@ -174,23 +174,23 @@ export class StatementAssembler {
     const operand = operands[0]!
     const state = this.#integers
     const version = this.#program.version!
-    state.isUsed = true
+    const push = Instruction.named(version, 'pushint')
     if (state.ownBlocks > 0 && version >= Constants.optimizedVersion) {
-      if (this.#types.isLive) {
-        this.#program.warn(operand, `int ${operand.text} used with explicit intcblock. must pushint`)
-      }
-      return this.#instruction(Instruction.named(version, 'pushint')!, statement)
+      this.#program.warn(operand, `int ${operand.text} used with explicit intcblock. must pushint`)
+      return this.#instruction(push!, statement)
     }
+    if (state.ownBlocks > 1 && push !== undefined) return this.#instruction(push, statement)
     const parsed = namedIntegers.get(operand.text) ?? parseInteger(operand.text)
     this.#push(integerType(operand.text))
-    if (typeof parsed !== 'bigint') {
-      this.#program.fail(operand, `unable to parse ${quote(operand.text)} as integer`)
-      return undefined
-    }
     if (state.ownBlocks > 1) {
       this.#program.fail(name, `int ${operand.text} used with manual intcblocks. Use intc.`)
       return undefined
     }
+    if (typeof parsed !== 'bigint') {
+      this.#program.fail(operand, `unable to parse ${quote(operand.text)} as integer`)
+      return undefined
+    }
+    state.isUsed = true
     if (state.ownBlocks === 1) {
       const index = state.own.indexOf(String(parsed))
       if (index >= 0) return { kind: 'plain', bytes: Constants.integerAt(index) }
@@ -205,8 +205,27 @@ export class StatementAssembler {
     const first = statement.operands.length === 0 ? undefined : parseBytes(statement.operands)
     const length = first === undefined || 'problem' in first ? 0n : BigInt(first.value.length)
     this.#push(first === undefined ? StackType.bytes : StackType.byteString(length, length))
+    const [operand] = statement.operands
+    const { ownBlocks } = this.#byteStrings
+    const isPushed = this.#isBytesPushed(ownBlocks)
+    if (operand !== undefined && ownBlocks > 0) {
+      if (this.#program.version! >= Constants.optimizedVersion) {
+        this.#program.warn(operand, `byte ${operand.text} used with explicit bytecblock. must pushbytes`)
+      } else if (ownBlocks > 1 && !isPushed) {
+        this.#program.fail(operand, `byte ${operand.text} used with manual bytecblocks. Use bytec.`)
+        return undefined
+      }
+    }
     const value = parseOnlyBytes(this.#program, statement)
-    return value === undefined ? undefined : this.#bytesConstant(statement, value)
+    if (value === undefined) return undefined
+    return isPushed ? { kind: 'plain', bytes: Constants.pushBytes(value) } : this.#bytesConstant(statement, value)
+  }
+
+  /** Whether `byte` cannot know which block is the current one, or need not, and pushes its value. */
+  #isBytesPushed(ownBlocks: number): boolean {
+    const version = this.#program.version!
+    if (ownBlocks > 0 && version >= Constants.optimizedVersion) return true
+    return ownBlocks > 1 && Instruction.named(version, 'pushbytes') !== undefined
   }
 
   #address(statement: Statement): Content | undefined {
@@ -235,23 +254,14 @@ export class StatementAssembler {
     return this.#bytesConstant(statement, Hash.sha512_256(signature).subarray(0, 4))
   }
 
-  #bytesConstant({ name, operands }: Statement, value: Uint8Array): Content | undefined {
+  #bytesConstant({ operands }: Statement, value: Uint8Array): Content | undefined {
     const state = this.#byteStrings
     const key = Bytes.toHex(value)
     state.isUsed = true
     if (state.ownBlocks > 0) {
-      if (Instruction.named(this.#program.version!, 'pushbytes') !== undefined) {
-        return { kind: 'plain', bytes: Constants.pushBytes(value) }
-      }
-      const text = operands.map(({ text }) => text).join(' ')
       const index = state.own.indexOf(key)
-      if (state.ownBlocks > 1) {
-        this.#program.fail(operands[0]!, `${name.text} ${text} used with manual bytecblocks. Use bytec.`)
-      } else if (index >= 0) {
-        return { kind: 'plain', bytes: Constants.bytesAt(index) }
-      } else {
-        this.#program.fail(operands[0]!, `value 0x${key} does not appear in existing bytecblock`)
-      }
+      if (index >= 0) return { kind: 'plain', bytes: Constants.bytesAt(index) }
+      this.#program.fail(operands[0]!, `value 0x${key} does not appear in existing bytecblock`)
       return undefined
     }
     if (!this.#addConstant(state, key, operands[0]!, 'byte')) return undefined
@@ -269,10 +279,11 @@ export class StatementAssembler {
 
   #integerBlock(instruction: Instruction.Instruction, statement: Statement): Content | undefined {
     const state = this.#integers
-    if (state.automatic.size > 0) {
+    if (this.#types.isLive && state.isUsed) {
       this.#program.fail(statement.name, 'intcblock following int')
     }
     const content = encode(this.#program, instruction, statement)
+    if (!this.#types.isLive) return content
     state.ownBlocks++
     state.own = statement.operands.map(({ text }) => String(parseInteger(text)))
     return content
@@ -280,11 +291,12 @@ export class StatementAssembler {
 
   #bytesBlock(instruction: Instruction.Instruction, statement: Statement): Content | undefined {
     const state = this.#byteStrings
-    if (state.automatic.size > 0) {
+    if (this.#types.isLive && state.isUsed) {
       this.#program.fail(statement.name, 'bytecblock following byte/addr/method')
     }
     const errors = this.#program.errors.length
     const content = encode(this.#program, instruction, statement)
+    if (!this.#types.isLive) return content
     state.ownBlocks++
     if (this.#program.errors.length === errors) {
       state.own = parseByteStrings(this.#program, 'bytecblock', statement.operands)!.map(Bytes.toHex)

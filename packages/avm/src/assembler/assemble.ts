@@ -114,7 +114,9 @@ export class AssemblyError extends LatchkeyError<'assembly_failed'> {
 
 function report(messages: readonly Message[], warnings: readonly Message[]): string {
   if (messages.length === 1 && warnings.length === 0) return `1 error: ${lineOf(messages[0]!)}\n`
-  return [...messages.slice(0, maxReported), ...warnings].map((message) => `${lineOf(message)}\n`).join('')
+  return [...messages.slice(0, maxReported), ...warnings.slice(0, maxReported)]
+    .map((message) => `${lineOf(message)}\n`)
+    .join('')
 }
 
 function lineOf({ line, column, text }: Message): string {

@@ -21,6 +21,8 @@ export type CheckOptions = {
   readonly parameters?: ConsensusParameters
   /** The largest cost of programs before version 4. @default the budget of the group */
   readonly maxCost?: number
+  /** Whether the program is called by a transaction with an access list. @default false */
+  readonly hasAccessList?: boolean
 }
 
 /**
@@ -33,7 +35,7 @@ export type CheckOptions = {
  */
 export function checkProgram(program: Uint8Array, options: CheckOptions): string | undefined {
   const { mode, group, parameters = defaultParameters } = options
-  const { version, start, error } = openProgram(program, group, parameters)
+  const { version, start, error } = openProgram(program, group, parameters, options.hasAccessList)
   if (error !== undefined) return error.message
   const walk = new Walk(program, version, start, mode)
   const maxCost = options.maxCost ?? parameters.signatureBudget * group.length

@@ -54,7 +54,7 @@ export function make({ chain, previous, timestamp, transactionCount, applied }: 
   const header = encodeHeader([
     ['bi', previous && bonusMicroAlgos],
     ['ct', load.tax],
-    ['fc', applied.reduce((sum, { transaction }) => sum + (transaction.txn.fee ?? 0n), 0n)],
+    ['fc', feesCollected(applied, chain)],
     ['fees', MapKey.bytes(chain.feeSink)],
     ['gen', chain.genesisId],
     ['gh', MapKey.bytes(chain.genesisHash)],
@@ -82,6 +82,19 @@ export function make({ chain, previous, timestamp, transactionCount, applied }: 
     load,
     transactions: applied.map(blockTransactionOf),
   }
+}
+
+/** The fees of all transactions, also of those that programs made. The fee sink's own add nothing to it. */
+function feesCollected(applied: readonly Applied[], { feeSink }: Chain): bigint {
+  let sum = 0n
+  const add = ({ snd, fee = 0n }: Pick<Transaction.Transaction, 'snd' | 'fee'>): void => {
+    if (fee > 0n && MapKey.of(snd) !== feeSink) sum += fee
+  }
+  for (const { transaction, outcome } of applied) {
+    add(transaction.txn)
+    for (const { txn } of Delta.innersOf(outcome.delta)) add(txn)
+  }
+  return sum
 }
 
 function sha512(data: Uint8Array): Uint8Array {

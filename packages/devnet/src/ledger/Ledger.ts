@@ -272,7 +272,8 @@ export class Ledger {
     const { chain } = this.genesis
     const round = this.last.round + 1n
     Evaluate.checkNotExpired(transactions, round)
-    const outcomes = Evaluate.group(transactions, { chain, round, overlay, programs: this.#chainReader })
+    const limits = { showsOpcodes: true }
+    const outcomes = Evaluate.group(transactions, { chain, round, overlay, programs: this.#chainReader, limits })
     const applied = transactions.map((transaction, index) => ({ transaction, outcome: outcomes[index]! }))
     const hasCalls = transactions.some(({ txn }) => txn.type === 'appl')
     const digest = hasCalls ? outcomeDigest(applied, overlay) : undefined

@@ -1,4 +1,5 @@
 /** The value of a response body, which is written as JSON or as msgpack. */
+import { isUtf8 } from 'node:buffer'
 import { BoundedMap, Msgpack, Submission, type Transaction } from '@latchkey/algorand'
 import * as MapKey from '../ledger/MapKey.js'
 
@@ -107,7 +108,7 @@ function json(value: Value, newline: string, indent: string, quote: (text: strin
   if (typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean') return value.toString()
   if (typeof value === 'string') return quote(value)
   if (value instanceof Uint8Array) return `"${Buffer.from(value).toString('base64')}"`
-  if (value instanceof Text) return quote(Buffer.from(value.bytes).toString('utf8'))
+  if (value instanceof Text) return quote(decodeText(value.bytes))
   if (value instanceof SignedBytes) {
     return newline === '' ? json(value.toJson(), '', '', quote) : signedText(value).replaceAll('\n', newline)
   }
@@ -151,8 +152,29 @@ function entriesOf(value: ReadonlyMap<Value, Value> | { readonly [name: string]:
 
 /** Keys are integers, text, or bytes, which are written in base64. */
 function nameOf(key: Value): string {
-  if (key instanceof Text) return Buffer.from(key.bytes).toString('utf8')
+  if (key instanceof Text) return decodeText(key.bytes)
   return key instanceof Uint8Array ? Buffer.from(key).toString('base64') : String(key)
+}
+
+const longestCharacter = 4
+
+/** Decodes UTF-8 with one replacement character for each invalid byte, as nodes do. */
+function decodeText(bytes: Uint8Array): string {
+  if (isUtf8(bytes)) return Buffer.from(bytes).toString('utf8')
+  let text = ''
+  for (let start = 0, end = 1; start < bytes.length; ) {
+    const character = bytes.subarray(start, end)
+    const isCharacter = isUtf8(character)
+    const isFailed = end - start === longestCharacter || end === bytes.length
+    if (!isCharacter && !isFailed) {
+      end++
+      continue
+    }
+    text += isCharacter ? Buffer.from(character).toString('utf8') : '\ufffd'
+    start = isCharacter ? end : start + 1
+    end = start + 1
+  }
+  return text
 }
 
 /** Nodes escape characters that could end a script element, but only in single-line JSON. */

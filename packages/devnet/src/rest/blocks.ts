@@ -1,9 +1,12 @@
 /** Blocks. */
 import { Address, Hash, Msgpack, Submission } from '@latchkey/algorand'
+import type { InnerTransaction } from '@latchkey/avm'
 import * as Block from '../ledger/Block.js'
 import * as Commitment from '../ledger/Commitment.js'
 import * as MapKey from '../ledger/MapKey.js'
+import * as Delta from '../ledger/programs/Delta.js'
 import { ApiError } from './ApiError.js'
+import { entryMembers } from './effectsValue.js'
 import * as HttpResponse from './HttpResponse.js'
 import { transactionId, uint } from './Parameters.js'
 import type { Value } from './ResponseValue.js'
@@ -19,7 +22,7 @@ export const blockRoutes: readonly Route[] = [
     summary: 'The ids of the transactions of a block',
     handle: getTransactionIds,
   },
-  { method: 'GET', path: '/v2/blocks/{round}/logs', summary: 'The logs of programs in a block: none', handle: getLogs },
+  { method: 'GET', path: '/v2/blocks/{round}/logs', summary: 'The logs of programs in a block', handle: getLogs },
   {
     method: 'GET',
     path: '/v2/blocks/{round}/transactions/{txid}/proof',
@@ -66,10 +69,22 @@ function getTransactionIds(call: RouteContext) {
   return HttpResponse.json({ blockTxids: blockOf(call).transactions.map(({ key }) => Hash.toText(MapKey.bytes(key))) })
 }
 
-/** Only programs write logs. */
+/** The logs of each call, also of those that programs made. The id is that of the top-level transaction. */
 function getLogs(call: RouteContext) {
-  blockOf(call)
-  return HttpResponse.json({ logs: [] })
+  const logs = blockOf(call).transactions.flatMap(({ key, signed, outcome }) => {
+    if (outcome.delta === undefined) return []
+    const { txn } = Submission.decodeFirst(signed).signed
+    const txId = Hash.toText(MapKey.bytes(key))
+    const effects = { ...outcome, delta: Delta.decode(outcome.delta) }
+    return logsOf({ txn, effects }).map((one) => ({ ...one, txId }))
+  })
+  return HttpResponse.json({ logs })
+}
+
+function logsOf({ txn, effects: { delta, createdAppId } }: InnerTransaction): { [name: string]: Value }[] {
+  if (delta === undefined) return []
+  const own = { 'application-index': createdAppId ?? txn.apid ?? 0n, logs: delta.logs }
+  return [...(delta.logs.length === 0 ? [] : [own]), ...delta.inners.flatMap(logsOf)]
 }
 
 function getTransactionProof({ node, path, query }: RouteContext) {
@@ -136,13 +151,11 @@ function readField(name: string, reader: Msgpack.Reader): Value {
   }
 }
 
-function transactionJson({ signed, outcome }: Block.BlockTransaction): Value {
+function transactionJson({ signed, outcome: { delta, ...effects } }: Block.BlockTransaction): Value {
   const decoded = Submission.decodeFirst(signed).signed
   return {
     ...Submission.toJson({ ...decoded, txn: { ...decoded.txn, gen: undefined, gh: undefined } }),
-    aca: outcome.assetClosingAmount || undefined,
-    ca: outcome.closingAmount || undefined,
-    caid: outcome.createdAssetId,
+    ...entryMembers({ ...effects, ...(delta && { delta: Delta.decode(delta) }) }),
     hgi: decoded.txn.gen === undefined ? undefined : true,
   }
 }

@@ -4,7 +4,7 @@ import type { Effects, EvalDelta, InnerTransaction, Value as ProgramValue, Value
 import type { Outcome } from '../ledger/apply/index.js'
 import * as MapKey from '../ledger/MapKey.js'
 import * as Delta from '../ledger/programs/Delta.js'
-import { SignedBytes, type Value } from './ResponseValue.js'
+import { SignedBytes, Text, type Value } from './ResponseValue.js'
 
 type Txn = Transaction.Transaction
 type Members = { [name: string]: Value | undefined }
@@ -66,6 +66,51 @@ export function accountAt(
   if (index === 0) return MapKey.of(snd)
   const named = apat[index - 1]
   return named === undefined ? (sharedAccounts[index - 1 - apat.length] ?? MapKey.zero) : MapKey.of(named)
+}
+
+/** The members of an entry of a block that follow from its effects, with the names of the block. */
+export function entryMembers({
+  assetClosingAmount,
+  closingAmount,
+  createdAppId,
+  createdAssetId,
+  delta,
+}: Effects): Members {
+  return {
+    aca: assetClosingAmount || undefined,
+    apid: createdAppId || undefined,
+    ca: closingAmount || undefined,
+    caid: createdAssetId || undefined,
+    dt: delta && entryDelta(delta),
+  }
+}
+
+/** Keys, values and logs are text on the wire, whatever bytes they have. */
+function entryDelta({ globals, locals, sharedAccounts, logs, inners }: EvalDelta): Value {
+  return {
+    gd: globals.size === 0 ? undefined : entryChanges(globals),
+    itx:
+      inners.length === 0
+        ? undefined
+        : inners.map(({ txn, effects }) => ({ ...entryMembers(effects), txn: Submission.toJson({ txn })['txn']! })),
+    ld:
+      locals.size === 0
+        ? undefined
+        : new Map([...locals].sort(([a], [b]) => a - b).map(([index, changes]) => [index, entryChanges(changes)])),
+    lg: logs.length === 0 ? undefined : logs.map((log) => new Text(log)),
+    sa: sharedAccounts.length === 0 ? undefined : sharedAccounts.map((key) => MapKey.address(key)),
+  }
+}
+
+function entryChanges(changes: ReadonlyMap<MapKey.MapKey, ValueChange>): Value {
+  const sorted = [...changes].sort(([a], [b]) => (a < b ? -1 : 1))
+  return new Map(sorted.map(([key, change]) => [new Text(MapKey.bytes(key)), entryChange(change)]))
+}
+
+function entryChange(change: ValueChange): Value {
+  if (change === undefined) return { at: 3 }
+  if (typeof change === 'bigint') return { at: 2, ui: change || undefined }
+  return { at: 1, bs: change.length === 0 ? undefined : new Text(change) }
 }
 
 function changesValue(changes: ReadonlyMap<MapKey.MapKey, ValueChange>): Value {

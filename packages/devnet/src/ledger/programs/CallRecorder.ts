@@ -136,14 +136,15 @@ export class CallRecorder implements Observer {
     const isNew = call.resources.createdApps.has(call.appId)
     const { ledger } = call.group
     this.#isRecorded = !isNew
-    if (this.#seen.has(name) || isNew || ledger.application(appId) === undefined) return
+    const isMissing = kind !== 'box' && ledger.application(appId) === undefined
+    if (this.#seen.has(name) || isNew || isMissing) return
     this.#seen.add(name)
     this.#isAppAdded = !this.initialStates.has(appId)
     const state = this.initialStates.get(appId) ?? { globals: new Map(), locals: new Map(), boxes: new Map() }
     this.initialStates.set(appId, state)
     const value = currentValue(ledger, kind, appId, key, account)
     this.#size.addValue(value, name.length + key.length)
-    if (value === undefined && use === 'create') return
+    if (value === undefined && use === 'write') return
     if (kind === 'global') state.globals.set(key, value)
     else if (kind === 'box') state.boxes.set(key, value)
     else {

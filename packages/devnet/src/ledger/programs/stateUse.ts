@@ -4,8 +4,8 @@ import * as MapKey from '../MapKey.js'
 
 export type StateKind = 'global' | 'local' | 'box'
 
-/** What an instruction does to a key. `create` also writes keys that do not exist. */
-type Use = 'read' | 'create' | 'change' | 'delete'
+/** What an instruction does to a key. */
+type Use = 'read' | 'write' | 'delete'
 
 /** Positions below the top of the stack. Without `app`, the state is that of the running application. */
 type Place = {
@@ -25,27 +25,26 @@ export type StateUse = {
 }
 
 const boxes: { readonly [name: string]: Place } = {
-  box_create: { kind: 'box', use: 'create', key: 2 },
+  box_create: { kind: 'box', use: 'write', key: 2 },
   box_del: { kind: 'box', use: 'delete', key: 1 },
   box_extract: { kind: 'box', use: 'read', key: 3 },
   box_get: { kind: 'box', use: 'read', key: 1 },
   box_len: { kind: 'box', use: 'read', key: 1 },
-  box_put: { kind: 'box', use: 'create', key: 2 },
-  box_replace: { kind: 'box', use: 'change', key: 3 },
-  // A node does not record that a box to resize is missing.
-  box_resize: { kind: 'box', use: 'create', key: 2 },
-  box_splice: { kind: 'box', use: 'change', key: 4 },
+  box_put: { kind: 'box', use: 'write', key: 2 },
+  box_replace: { kind: 'box', use: 'write', key: 3 },
+  box_resize: { kind: 'box', use: 'write', key: 2 },
+  box_splice: { kind: 'box', use: 'write', key: 4 },
 }
 
 const places = new Map<string, Place>(
   Object.entries({
     app_global_get: { kind: 'global', use: 'read', key: 1 },
     app_global_get_ex: { kind: 'global', use: 'read', key: 1, app: 2 },
-    app_global_put: { kind: 'global', use: 'create', key: 2 },
+    app_global_put: { kind: 'global', use: 'write', key: 2 },
     app_global_del: { kind: 'global', use: 'delete', key: 1 },
     app_local_get: { kind: 'local', use: 'read', key: 1, account: 2 },
     app_local_get_ex: { kind: 'local', use: 'read', key: 1, app: 2, account: 3 },
-    app_local_put: { kind: 'local', use: 'create', key: 2, account: 3 },
+    app_local_put: { kind: 'local', use: 'write', key: 2, account: 3 },
     app_local_del: { kind: 'local', use: 'delete', key: 1, account: 2 },
     ...boxes,
     // The id of the application is below the name.
@@ -62,13 +61,17 @@ export function stateUse(name: string, machine: Machine): StateUse | undefined {
   const key = found instanceof Uint8Array ? found : new Uint8Array()
   const { kind, use } = place
   const current = (machine.call as Call | undefined)?.appId ?? 0n
-  const appId = place.app === undefined ? current : appOf(machine.stack.at(-place.app), machine, current)
+  const appId = place.app === undefined ? current : appOf(machine.stack.at(-place.app), kind, machine, current)
   const account = place.account === undefined ? undefined : accountOf(machine.stack.at(-place.account), machine)
   return { kind, use, appId, key: MapKey.of(key), account }
 }
 
-/** An id, or an index into the application itself and those that the transaction names. */
-function appOf(value: Value | undefined, { context, index }: Machine, current: bigint): bigint {
+/**
+ * An id, or an index into the application itself and those that the transaction names. A node reports the value on the
+ * stack for boxes, even if it is no id.
+ */
+function appOf(value: Value | undefined, kind: StateKind, { context, index }: Machine, current: bigint): bigint {
+  if (kind === 'box') return typeof value === 'bigint' ? value : 0n
   if (typeof value !== 'bigint' || value === 0n) return current
   const { apfa = [] } = context.group[index]!
   return value <= BigInt(apfa.length) ? apfa[Number(value) - 1]! : value

@@ -1,0 +1,90 @@
+/** Differences that a comparison with a running node has shown, each in its smallest form. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { compile, deploy, fundApplication } from './testing/applications.test.helper.js'
+import { errorMessageOf, type Person, sign, TestNode } from './testing/TestNode.test.helper.js'
+
+const pay = 'itxn_begin; int pay; itxn_field TypeEnum; int 1000; itxn_field Fee; itxn_submit'
+
+async function called(source: string): Promise<{ node: TestNode; apid: bigint; alice: Person }> {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  const apid = await deploy(node, alice, source)
+  fundApplication(node, apid)
+  return { node, apid, alice }
+}
+
+test('a block in JSON has the effects of programs, and its fees those of inner transactions', async () => {
+  const { node, apid, alice } = await called(
+    `byte "g"; byte 0xc3; app_global_put; byte "h"; int 7; app_global_put; byte 0xe28241; log; ${pay}; int 1`,
+  )
+  const { json: created } = await node.get(`/v2/blocks/${node.ledger.last.round}`)
+  assert.equal(created.block.txns[0].apid, Number(apid))
+  await node.send(sign(node.txn('appl', alice, { apid, fee: 2000n }), alice))
+  const { block } = (await node.get(`/v2/blocks/${node.ledger.last.round}`)).json
+  const { gd, lg, itx } = block.txns[0].dt
+  assert.deepEqual(gd, { g: { at: 1, bs: '\ufffd' }, h: { at: 2, ui: 7 } })
+  // One replacement character for each byte that is not UTF-8.
+  assert.deepEqual(lg, ['\ufffd\ufffdA'])
+  assert.deepEqual([itx.length, itx[0].txn.type, itx[0].txn.fee], [1, 'pay', 1000])
+  assert.equal(block.fc, 3000)
+})
+
+test('the logs of a block are those of its calls, with the application and the transaction', async () => {
+  const { node, apid, alice } = await called('byte "one"; log; byte "two"; log; int 1')
+  const txId = await node.send(sign(node.txn('appl', alice, { apid }), alice))
+  const { logs } = (await node.get(`/v2/blocks/${node.ledger.last.round}/logs`)).json
+  assert.deepEqual(logs, [{ 'application-index': Number(apid), logs: ['b25l', 'dHdv'], txId }])
+})
+
+test('the error of a submitted call has the last instructions', async () => {
+  const { node, apid, alice } = await called('int 1; int 2; -; int 1')
+  const message = errorMessageOf(await node.submit(sign(node.txn('appl', alice, { apid }), alice)))
+  assert.match(message, /- would result negative\. Details: app=\d+, pc=\d+, opcodes=.*; pushint 2; -$/)
+})
+
+test('an inner transaction cannot name the application 0 or the asset 0, except next to an access list', async () => {
+  const zero = (field: string) => `itxn_begin; int appl; itxn_field TypeEnum; int 0; itxn_field ${field}; int 1`
+  for (const [field, reason] of [
+    ['ApplicationID', /unavailable App 0\. Details/],
+    ['XferAsset', /unavailable Asset 0 during assignment/],
+  ] as const) {
+    const { node, apid, alice } = await called(zero(field))
+    const fields = { apid, fee: 2000n }
+    assert.match(errorMessageOf(await node.submit(sign(node.txn('appl', alice, fields), alice))), reason)
+    const al = [{ d: node.funded(1).publicKey }]
+    await node.send(sign(node.txn('appl', alice, { ...fields, al }), alice))
+  }
+})
+
+test('an application is not created with an access list and a program before version 9', async () => {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  const program = await compile('#pragma version 8\nint 1')
+  const txn = node.txn('appl', alice, { apap: program, apsu: program, al: [{ d: node.funded(1).publicKey }] })
+  assert.match(
+    errorMessageOf(await node.submit(sign(txn, alice))),
+    /: check failed on ApprovalProgram: pre-sharedResources program cannot be invoked with tx\.Access$/,
+  )
+})
+
+const trace = { enable: true, 'state-change': true }
+
+test('the initial states of a simulation leave out boxes that a write did not find', async () => {
+  const { node, apid, alice } = await called('byte "b"; int 0; int 0; byte "x"; box_splice; int 1')
+  const call = sign(node.txn('appl', alice, { apid, apbx: [{ n: Buffer.from('b') }] }), alice)
+  const { json } = await node.simulate([call], { 'exec-trace-config': trace })
+  assert.deepEqual(json['initial-states'], { 'app-initial-states': [{ id: Number(apid) }] })
+})
+
+test('the initial states of a simulation have the id that a program names for a box, even if it is 0', async () => {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  const source = '#pragma version 13\ntxn ApplicationID; bz end; int 0; byte "b"; app_box_len; pop; pop; end: int 1'
+  const apap = await compile(source)
+  const apid = await deploy(node, alice, 'int 1', { apap, apsu: await compile('#pragma version 13\nint 1') })
+  const call = sign(node.txn('appl', alice, { apid, apbx: [{ n: Buffer.from('b') }] }), alice)
+  const { json } = await node.simulate([call], { 'exec-trace-config': trace })
+  const [state] = json['initial-states']['app-initial-states']
+  assert.deepEqual([state.id ?? 0, state['app-boxes'].kvs], [0, [{ key: 'Yg==', value: { type: 0 } }]])
+})
