@@ -25,8 +25,9 @@ export type Reading = {
 
 const attempts = Number(process.env['LATCHKEY_SMUGGLING'] ?? 400)
 const atOnce = 16
-/** A connection that waits for more bytes is closed. */
-const idleMs = 150
+/** A connection that waits for more bytes is closed after so many rounds without any. A busy machine prolongs a round. */
+const idleRounds = 5
+const roundMs = 40
 const idHeader = 'X-Test-Id'
 
 /** Records the requests that the gateway forwards. Each gets an id, which an attacker does not know. */
@@ -169,16 +170,21 @@ export async function smuggle(t: TestContext, service: string): Promise<readonly
 async function exchange(port: number, bytes: string, cutAt: number): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1' })
   let text = ''
+  let rounds = 0
   socket
     .on('error', () => {})
     .on('data', (chunk) => {
       text += chunk.toString('latin1')
+      rounds = 0
     })
-  socket.setTimeout(idleMs, () => socket.destroy())
+  const timer = setInterval(() => {
+    if (++rounds >= idleRounds) socket.destroy()
+  }, roundMs)
   const data = Buffer.from(bytes, 'latin1')
   socket.write(data.subarray(0, cutAt))
   setImmediate(() => socket.write(data.subarray(cutAt)))
   await once(socket, 'close')
+  clearInterval(timer)
   return text
 }
 
