@@ -4,15 +4,20 @@
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
+import { type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { type Duplex, Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { test } from 'node:test'
 import { Network } from '@latchkey/algorand'
-import { atEnd, until } from '../process/commands.test.helper.js'
+import { atEnd, temporaryDirectory, until } from '../process/commands.test.helper.js'
 import { ours } from '../x402/interop.test.helper.js'
-import { openTrade } from '../x402/trade.test.helper.js'
+import { tls } from '../x402/support/http2.test.helper.js'
+import { listen, openTrade } from '../x402/trade.test.helper.js'
 import { configure, paymentFor, peakMemory, startGateway } from './gateway.test.helper.js'
 
 const bodyBytes = Number(process.env['LATCHKEY_GATEWAY_BYTES'] ?? 1024 ** 3)
@@ -190,7 +195,7 @@ test('bodies, streams and WebSockets of any length pass in bounded memory', { ti
   })
 
   await t.test('clients that stop reading stop the service, until they leave', async (t) => {
-    const requests = Array.from({ length: 40 }, (_, index) => ask(`/free/endless-${index}`))
+    const requests = Array.from({ length: 10 }, (_, index) => ask(`/free/endless-${index}`))
     const responses = await Promise.all(
       requests.map(async (one) => (await once(one, 'response'))[0] as IncomingMessage),
     )
@@ -251,4 +256,43 @@ test('bodies, streams and WebSockets of any length pass in bounded memory', { ti
   })
   gateway.signal('SIGTERM')
   assert.deepEqual(await gateway.exited, [0, null])
+})
+
+test('HTTP/2 bodies of any length pass in bounded memory', { timeout: 600_000 }, async (t) => {
+  const trade = await openTrade(t, { genesisHash: Network.testnet.genesisHash })
+  const url = await listen(t, async (request, response) => {
+    if (request.method === 'GET') await pipeline(generated(bodyBytes), response).catch(() => {})
+    else response.end(String(await count(request)))
+  })
+  const directory = temporaryDirectory(t)
+  const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')]
+  writeFileSync(cert, tls.cert)
+  writeFileSync(key, tls.key)
+  const facilitator = await ours.facilitators['ours']!(t, trade)
+  const config = configure(t, {
+    upstream: url,
+    facilitator,
+    payTo: String(trade.seller.addr),
+    routes: { 'GET /paid': { price: '$0.01', paymentFlow: 'upfront' } },
+    free: ['/free'],
+    tls: { cert, key },
+  })
+  const gateway = await startGateway(t, trade, ['--config', config])
+  const session = connectHttp2(gateway.url, { rejectUnauthorized: false })
+  atEnd(t, () => session.destroy())
+  const ask = async (headers: object, body?: Readable): Promise<ClientHttp2Stream> => {
+    const stream = session.request({ ...headers }, { endStream: body === undefined })
+    if (body !== undefined) pipeline(body, stream).catch(() => {})
+    return stream
+  }
+  const unpaid = await ask({ ':path': '/paid' })
+  const [received] = (await once(unpaid, 'response')) as [{ 'payment-required': string }]
+  unpaid.resume()
+  const { header } = await paymentFor(trade, received['payment-required'])
+  assert.equal(await count(await ask({ ':path': '/paid', 'payment-signature': header })), bodyBytes)
+  const upload = await ask({ ':path': '/free', ':method': 'PUT' }, generated(bodyBytes))
+  assert.equal(await text(upload), String(bodyBytes))
+  const memory = peakMemory(gateway.pid)
+  t.diagnostic(`${Math.round(memory / 1e6)} MB`)
+  assert.ok(memory < maxMemory, `the gateway has used ${memory} bytes`)
 })
