@@ -285,6 +285,21 @@ test('daily spending counts a transaction once, with its fee, and omits released
   )
 })
 
+test('daily spending has the charge of a price by usage, or its maximum until the charge is known', () => {
+  const upTo = { kind: 'payment', network: 'n', asset: '5', amount: '100', fee: '0', payee: 'shop', scheme: 'upto' }
+  const records = [
+    record(6, 'reservation_returned', 'upto-C', {}),
+    record(5, 'authorization_signed', 'upto-C', upTo),
+    record(4, 'authorization_settled', 'upto-A', { amount: '7', maximum: '100', returned: '93' }),
+    record(3, 'authorization_signed', 'upto-B', upTo),
+    record(2, 'authorization_settled', 'upto-0', { amount: '0', maximum: '100', returned: '100' }),
+    record(1, 'authorization_signed', 'upto-A', upTo),
+    record(0, 'authorization_signed', 'upto-0', upTo),
+  ]
+  const [asset] = model.dailySpending.dailySpending(records, nowMs)
+  assert.equal(asset!.total, 107n)
+})
+
 test('spending by payee has payments of agents and of the owner, without fees and payments to oneself', () => {
   const agentPaid = (amount: string, to: string) => ({ kind: 'payment', network: 'n', asset: '5', amount, payee: to })
   const ownerPaid = (amount: string, receiver: string) => ({

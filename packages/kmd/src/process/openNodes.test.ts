@@ -7,25 +7,32 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { Transaction } from '@latchkey/algorand'
-import { limit, network, openAgents, pay } from '../agents/AgentFixture.test.helper.js'
+import { limit, network, openAgents, pay, uptoTerms, usdc } from '../agents/AgentFixture.test.helper.js'
 import { ReservationKeeper } from '../agents/ReservationKeeper.js'
 import { openNodes } from './openNodes.js'
 
 const timeout = 60_000
 
-type State = { round: number; genesisHash?: string; isDown?: boolean; ids?: readonly string[] }
+type State = {
+  round: number
+  genesisHash?: string
+  isDown?: boolean
+  ids?: readonly string[]
+  txns?: readonly object[]
+}
 
 /** A node with the same transactions in each block up to its round. */
 async function startNode(t: TestContext, state: State) {
   const server = createServer((request, response) => {
-    const block = /^\/v2\/blocks\/(\d+)\/txids/.exec(request.url ?? '')
+    const block = /^\/v2\/blocks\/(\d+)(\/txids|\?format=json)/.exec(request.url ?? '')
     const send = (status: number, json: object): void => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json))
     }
     // Rejects only block queries: the round is known by then.
     if (block !== null && state.isDown) return send(500, { message: 'later' })
     if (block !== null && Number(block[1]) > state.round) return send(404, { message: 'no such block' })
-    if (block !== null) return send(200, { blockTxids: state.ids ?? [] })
+    if (block?.[2] === '/txids') return send(200, { blockTxids: state.ids ?? [] })
+    if (block !== null) return send(200, { block: { txns: state.txns?.map((txn) => ({ txn })) ?? [] } })
     const { round, genesisHash = network } = state
     const ids = { 'genesis-id': 'testnet-v1.0', 'genesis-hash': genesisHash, 'consensus-version': 'v' }
     send(200, { ...ids, 'last-round': round, 'min-fee': 1000, fee: 0 })
@@ -99,4 +106,25 @@ test('a witness that is the node itself is rejected', () => {
   const node = { url: 'http://127.0.0.1:1' }
   assert.throws(() => openNodes(node, [node]), { code: 'invalid_options' })
   assert.throws(() => openNodes(node, [{ url: 'nonsense' }]), { code: 'invalid_options' })
+})
+
+test('a charge that only one of the nodes reports gives nothing back', { timeout }, async (t) => {
+  const liar: State = { round: 20 }
+  const honest: State = { round: 20 }
+  const { keeper, create, signUpto, agents } = await open(t, liar, honest)
+  const { id, token } = await create([limit('total', 100n, usdc)], { name: 'metered' })
+  const left = (): bigint => agents.budget(id)[0]!.left
+  const terms = uptoTerms(60n, { lastValid: 50n })
+  await signUpto(token, terms)
+  const { payer: snd, payTo: arcv } = terms
+  const own = { type: 'axfer', snd, arcv, xaid: Number(usdc), lv: 50, lx: Buffer.from(terms.lease).toString('base64') }
+  liar.txns = [{ ...own, aamt: 1 }]
+  await keeper.run()
+  assert.equal(left(), 40n, 'one node reports a charge')
+  honest.txns = [{ ...own, aamt: 45 }]
+  await keeper.run()
+  assert.equal(left(), 40n, 'the nodes report different charges')
+  liar.txns = honest.txns
+  for (let run = 0; run < 10 && left() === 40n; run++) await keeper.run()
+  assert.equal(left(), 55n)
 })
