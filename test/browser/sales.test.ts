@@ -64,7 +64,7 @@ const url = await openShop([...month, ...algos, ...failures, sale(400, { outcome
 const browser = await launch({ after })
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  for (const width of [1280, 390]) {
+  for (const width of [1280, 390, 320]) {
     test(`shows revenue, payments and failures, and axe-core finds nothing (${colorScheme}, ${width} px)`, async () => {
       const context = await browser.newContext({
         viewport: { width, height: 900 },

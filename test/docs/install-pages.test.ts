@@ -70,3 +70,25 @@ test('the console links to the address at which npm run docs:serve serves the si
   assert.ok(read('packages/pages/console/model/documentation.ts').includes(`'${url}/'`))
   for (const path of ['README.md', 'docs/README.md', 'site/README.md']) assert.ok(read(path).includes(url), path)
 })
+
+test('every warning about an agent of the same user names the command that separates the users', () => {
+  const places = [
+    'packages/pages/console/components/AgentState.tsx',
+    'packages/kmd/src/process/agentParts.ts',
+    'packages/cli/src/doctor/services.ts',
+    'packages/cli/src/agents/describeAgent.ts',
+  ]
+  for (const path of places) {
+    const text = read(path).replaceAll(/\s+/g, ' ')
+    assert.match(text, /bypass every limit/, path)
+    assert.ok(text.includes('sudo latchkey service install --system'), path)
+    assert.doesNotMatch(text.replaceAll('service install --system', ''), /service install/, path)
+  }
+})
+
+test('the first start names its steps and how long each took', () => {
+  const text = read('scripts/setup.mjs')
+  for (const step of ['step 1 of 2: installing packages', 'step 2 of 2: compiling'])
+    assert.ok(text.includes(step), step)
+  assert.match(text, /s so far/)
+})

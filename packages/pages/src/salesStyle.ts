@@ -57,5 +57,9 @@ td.text { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
 .refused, .cancelled { color: var(--danger); }
 .pending, .verified, .unknown { color: var(--caution); }
 .empty { padding: 1rem 0; color: var(--soft); }
+@media (max-width: 23rem) {
+  .bars th, .bars td { padding-right: 0.5rem; white-space: normal; }
+  .bars tr > :first-child { width: 40%; }
+}
 footer { margin-top: 3rem; color: var(--soft); font-size: 0.8125rem; }
 `
