@@ -68,7 +68,8 @@ const groups = [
   { name: 'browser', has: (path) => /^test\/dist\/browser\//.test(path), batchMs: 150_000 },
   { name: 'servers', has: (path) => /^test\/dist\/(redis|operating|prometheus)\//.test(path) },
   { name: 'postgres', has: (path) => /^test\/dist\/postgres\//.test(path) },
-  // Packing takes longer than starting a process. The machines run a stack on the ports that the pages name.
+  // Packing takes longer than starting a process. The machines run a stack on the ports that the pages name, which only
+  // root can keep apart.
   {
     name: 'publish',
     has: (path) => /^test\/dist\/(publish\/|scripts\/machines)/.test(path),

@@ -1,8 +1,9 @@
 /** Manages a folder outside the clone, with packages from the tarballs and from the registry. */
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Place } from '../docs/Shell.test.helper.js'
 import { root } from '../support/daemon.test.helper.js'
 import type { Tarball } from './Tarballs.test.helper.js'
@@ -44,47 +45,76 @@ export function outside(tarballs: readonly Tarball[]): Place {
   const real = (name: string): string[] =>
     names.has(name) ? tarballsOf(tarballs, name) : [`${name}@${versions[name] ?? 'a version is missing in the test'}`]
   const install = (command: string): string => {
-    const [npm, verb, ...words] = command.split(' ')
+    const [, verb, ...words] = command.split(' ')
     const flags = words.filter((word) => word.startsWith('-'))
     const packages = new Set(words.filter((word) => !word.startsWith('-')).flatMap(real))
-    return [npm, verb, '--prefer-offline', '--no-audit', '--no-fund', ...flags, ...packages].join(' ')
+    return [npm, verb, ...flags, ...packages].join(' ')
   }
   const settings = Object.entries(overrides).map(([name, version]) => `overrides.${name}=${version}`)
   return {
     name: 'weather',
     prepare: () => undefined,
-    environment: () => ({
-      ...networkEnvironment(),
-      NO_COLOR: '1',
-      npm_config_update_notifier: 'false',
-      // A missing package must not be downloaded without the page's knowledge.
-      npm_config_yes: 'false',
-    }),
+    environment: npmEnvironment,
     rewrites: [
       [/^npm init -y$/, (command) => `${command} && npm pkg set ${settings.join(' ')}`],
       [/^npm install .*$/, install],
+      [/^npm ci$/, () => `${npm} ci`],
     ],
     notRun: [],
   }
 }
 
+/** The command for `npm`, which makes each installation once; see `install-process.test.helper.ts`. */
+export const npm = `'${process.execPath}' '${fileURLToPath(new URL('./install-process.test.helper.js', import.meta.url))}'`
+
+export const isInstallation = (command: string): boolean => command.startsWith(npm)
+
+let installs: string | undefined
+
+/** Returns the folder of the installations that this process has made. */
+function installsFolder(): string {
+  if (installs === undefined) {
+    const folder = mkdtempSync(join(tmpdir(), 'latchkey-installs-'))
+    process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+    installs = folder
+  }
+  return installs
+}
+
 /** Returns the settings of the person running the tests for reaching the registry, and the npm cache. */
-function networkEnvironment(): { [name: string]: string } {
-  const passed =
-    /^(https?_proxy|no_proxy|node_extra_ca_certs|ssl_cert_file|npm_config_(registry|cafile|proxy|https_proxy))$/i
+export function npmEnvironment(): { [name: string]: string } {
+  const passed = /^(https?_proxy|no_proxy|ssl_cert_file|npm_config_(registry|cafile|proxy|https_proxy))$/i
   const given = Object.entries(process.env).filter(([name, value]) => passed.test(name) && value !== undefined)
+  const certificates = process.env['NODE_EXTRA_CA_CERTS']
   return {
     ...(Object.fromEntries(given) as { [name: string]: string }),
+    // Only for npm: the commands of the pages reach no other host, and Node parses certificates at each start.
+    ...(certificates === undefined ? {} : { LATCHKEY_INSTALL_CERTIFICATES: certificates }),
+    LATCHKEY_INSTALLS: installsFolder(),
+    NO_COLOR: '1',
     npm_config_userconfig: join(homedir(), '.npmrc'),
     npm_config_cache: process.env['npm_config_cache'] ?? join(homedir(), '.npm'),
+    npm_config_prefer_offline: 'true',
+    npm_config_audit: 'false',
+    npm_config_fund: 'false',
+    npm_config_update_notifier: 'false',
+    // A missing package must not be downloaded without the page's knowledge.
+    npm_config_yes: 'false',
   }
 }
 
+let isReachable: boolean | undefined
+
 /** Without the registry, nothing outside a clone can be installed. */
 export function isRegistryReachable(): boolean {
+  isReachable ??= viewPackage() === 0
+  return isReachable
+}
+
+function viewPackage(): number | null {
   const { status } = spawnSync('npm', ['view', 'express', 'version', '--fetch-retries=0', '--fetch-timeout=15000'], {
     stdio: 'ignore',
     timeout: 30_000,
   })
-  return status === 0
+  return status
 }

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { longRunning } from '../docs/rules.test.helper.js'
 import { atEnd, type Scope, until } from '../process/commands.test.helper.js'
+import { isInstallation } from './Outside.test.helper.js'
 
 const timeoutMs = 600_000
 
@@ -11,6 +12,8 @@ export type TerminalsOptions = {
   readonly home: string
   readonly folder: string
   readonly environment: { readonly [name: string]: string }
+  /** The command that runs another one in the network of the terminals. Installations run outside, with the registry. */
+  readonly inNetwork: readonly string[]
 }
 
 export class Terminals {
@@ -43,9 +46,8 @@ export class Terminals {
   }
 
   async #finish(command: string): Promise<{ output: string; code: number | null }> {
-    const { child, output } = this.#spawn(
-      `. ${this.#variables}\n${command}\nstatus=$?\nexport -p > ${this.#variables}\nexit $status`,
-    )
+    const script = `. ${this.#variables}\n${command}\nstatus=$?\nexport -p > ${this.#variables}\nexit $status`
+    const { child, output } = this.#spawn(script, isInstallation(command) ? [] : this.#options.inNetwork)
     const timer = setTimeout(() => kill(child), timeoutMs)
     const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
     clearTimeout(timer)
@@ -53,7 +55,7 @@ export class Terminals {
   }
 
   async #stayUp(command: string, ready: RegExp): Promise<{ output: string; code: number | null }> {
-    const { child, output } = this.#spawn(`. ${this.#variables}\n${command}`)
+    const { child, output } = this.#spawn(`. ${this.#variables}\n${command}`, this.#options.inNetwork)
     this.#isBusy = true
     const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
     atEnd(this.#scope, async () => {
@@ -68,9 +70,10 @@ export class Terminals {
     return { output: output(), code: hasEnded ? -1 : 0 }
   }
 
-  #spawn(script: string): { child: ChildProcess; output: () => string } {
+  #spawn(script: string, prefix: readonly string[]): { child: ChildProcess; output: () => string } {
     const { folder, home, environment } = this.#options
-    const child = spawn('sh', ['-c', script], {
+    const [program, ...args] = [...prefix, 'sh', '-c', script]
+    const child = spawn(program!, args, {
       cwd: folder,
       env: { PATH: process.env['PATH'], ...environment, HOME: home },
       // Runs in a separate process group, so that everything the shell starts stops with it.

@@ -1,13 +1,13 @@
 /**
  * Follows the pages of three newcomers (sell, buy, give an agent a budget) and the tutorial from an empty folder. Every
- * command is typed exactly as printed, on the printed ports, and every file is written as printed. Before the first
+ * command is typed exactly as printed, on the printed ports, and every file is written as printed; an installation that
+ * an earlier page has made is copied. Before the first
  * release, the pages print which command installs the tarballs in place of a package name; after it, the names come from
  * a registry on this machine that has the tarballs.
  */
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type Block, blocksOf, nameOf } from '../docs/Blocks.test.helper.js'
@@ -16,7 +16,8 @@ import { loadScript } from '../docs/Reference.test.helper.js'
 import { commandsIn } from '../docs/Shell.test.helper.js'
 import { temporaryDirectory } from '../process/commands.test.helper.js'
 import { journeys } from './journeyPages.test.helper.js'
-import { isRegistryReachable } from './Outside.test.helper.js'
+import { canIsolate, openNetwork } from './network.test.helper.js'
+import { isRegistryReachable, npm, npmEnvironment } from './Outside.test.helper.js'
 import { startRegistry } from './Registry.test.helper.js'
 import { packAll } from './Tarballs.test.helper.js'
 import { Terminals } from './Terminals.test.helper.js'
@@ -24,7 +25,8 @@ import { Terminals } from './Terminals.test.helper.js'
 const timeout = 1_800_000
 const ports = [4001, 4002, 4021, 4022, 4030, 8980]
 
-const busy = (await Promise.all(ports.map(isFree))).indexOf(false)
+const isAlone = canIsolate()
+const busy = isAlone ? -1 : (await Promise.all(ports.map(isFree))).indexOf(false)
 const reasons = [
   ...(busy === -1 ? [] : [`NOT RUN: port ${ports[busy]} is in use, and the pages name it`]),
   ...(isRegistryReachable() ? [] : ['NOT RUN: the npm registry cannot be reached']),
@@ -59,8 +61,10 @@ async function follow(t: TestContext, blocks: readonly Block[]): Promise<number>
   const packed = join(home, 'latchkey', 'dist-packages')
   mkdirSync(packed, { recursive: true })
   for (const { path } of tarballs) copyFileSync(path, join(packed, basename(path)))
-  const terminals = new Terminals(t, { home, folder, environment: await environmentFor(t) })
+  const inNetwork = isAlone ? await openNetwork(t) : []
+  const terminals = new Terminals(t, { home, folder, environment: await environmentFor(t), inNetwork })
   let printed = ''
+  let hasLibraries = false
   for (const block of blocks) {
     const { language, about, text } = block
     if (language === 'js') {
@@ -68,7 +72,10 @@ async function follow(t: TestContext, blocks: readonly Block[]): Promise<number>
       writeFileSync(join(folder, about), text)
     } else if (language === 'sh') {
       for (const command of commandsIn(text).map(asInstalledToday)) {
-        const { output, code } = await terminals.type(command)
+        // The command of the note installs all packages of the page.
+        if (command === commands.libraries && hasLibraries) continue
+        hasLibraries ||= command === commands.libraries
+        const { output, code } = await terminals.type(command.replace(/^npm(?= install )/, () => npm))
         assert.equal(code, 0, `${command}\nended with ${code} and printed:\n${output}`)
         printed = output
       }
@@ -84,23 +91,9 @@ function asInstalledToday(command: string): string {
   return !isPublished && /^npm install .*\blatchkey\b/.test(command) ? commands.libraries : command
 }
 
-/** Returns npm's settings of the person running the tests, with the registry that has the tarballs. */
+/** Returns npm's settings, with the registry that has the tarballs. */
 async function environmentFor(t: TestContext): Promise<{ [name: string]: string }> {
-  const passed =
-    /^(https?_proxy|no_proxy|node_extra_ca_certs|ssl_cert_file|npm_config_(registry|cafile|proxy|https_proxy))$/i
-  const given = Object.entries(process.env).filter(([name, value]) => passed.test(name) && value !== undefined)
-  return {
-    ...(Object.fromEntries(given) as { [name: string]: string }),
-    NO_COLOR: '1',
-    npm_config_userconfig: join(homedir(), '.npmrc'),
-    npm_config_cache: process.env['npm_config_cache'] ?? join(homedir(), '.npm'),
-    ...(isPublished ? { npm_config_registry: await startRegistry(t, tarballs) } : {}),
-    npm_config_audit: 'false',
-    npm_config_fund: 'false',
-    npm_config_update_notifier: 'false',
-    // A missing package must not be downloaded without the page's knowledge.
-    npm_config_yes: 'false',
-  }
+  return { ...npmEnvironment(), ...(isPublished ? { npm_config_registry: await startRegistry(t, tarballs) } : {}) }
 }
 
 function isFree(port: number): Promise<boolean> {
