@@ -25,7 +25,9 @@ export function fillLog(dataDir: string, records: number): void {
   database.exec('DELETE FROM reservations; DELETE FROM audit')
   let head: Head = { number: 0, hash: new Uint8Array(32) }
   const insertRecord = database.prepare('INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?)')
-  const insertReservation = database.prepare('INSERT INTO reservations VALUES (?, ?, ?, ?, 1, ?, ?, ?, 1, 0, 0, 0, NULL)')
+  const insertReservation = database.prepare(
+    'INSERT INTO reservations VALUES (?, ?, ?, ?, 1, ?, ?, ?, 1, 0, 0, 0, NULL)',
+  )
   const startMs = Date.now() - spanMs
   const payee = 'A'.repeat(58)
   for (let index = 0; index < records; index++) {
