@@ -23,14 +23,14 @@ const isFile = (path) => /^(docs|examples|deploy)\/|^LICENSE$/.test(path)
  * Reads every page of the site.
  * @returns {Promise<Map<string, { source: string, text: string }>>} the pages by their path on the site
  */
-export async function readPages() {
+async function readPages() {
   const texts = new Map()
   for (const path of writtenPages()) texts.set(path, readFileSync(join(root, path), 'utf8'))
   for (const [path, text] of await referencePages()) texts.set(`docs/${path}`, text)
   return new Map([...texts].map(([source, text]) => [pagePath(source), { source, text }]))
 }
 
-/** Writes the pages, their files and the navigation below a folder, in place of older ones. */
+/** Writes the pages, their files, the navigation and the source of each page below a folder, in place of older ones. */
 export async function stagePages(folder, pictures = []) {
   rmSync(folder, { recursive: true, force: true })
   const pages = await readPages()
@@ -44,6 +44,8 @@ export async function stagePages(folder, pictures = []) {
   for (const { name, bytes } of pictures) write(join(folder, 'public', 'pictures', name), bytes)
   write(join(folder, 'index.md'), readFileSync(join(root, 'site', 'index.md')))
   write(join(folder, 'navigation.json'), JSON.stringify(navigation(pages)))
+  const sourcesByPage = Object.fromEntries([...pages].map(([path, { source }]) => [path, source]))
+  write(join(folder, 'sources.json'), JSON.stringify(sourcesByPage))
   return pages
 }
 

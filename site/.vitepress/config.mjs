@@ -32,7 +32,7 @@ export default {
   // The search index and the longest reference pages are large; both load only when they are needed.
   vite: { build: { chunkSizeWarningLimit: 4000 } },
   themeConfig: {
-    search: { provider: 'local', options: { detailedView: true } },
+    search: { provider: 'local', options: { detailedView: true, _render: renderForSearch } },
     nav,
     sidebar,
     outline: [2, 3],
@@ -48,4 +48,15 @@ function slugify(heading) {
     .trim()
     .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
     .replaceAll(' ', '-')
+}
+
+/** The index needs only the text of code: highlighting it again would take most of the time of a build. */
+function renderForSearch(source, env, md) {
+  const { highlight } = md.options
+  md.options.highlight = null
+  try {
+    return md.render(source, env)
+  } finally {
+    md.options.highlight = highlight
+  }
 }
