@@ -5,6 +5,7 @@ import { paymentGate } from '@latchkey/x402/express'
 import { MemoryClaims, type Route } from '@latchkey/x402/server'
 import express from 'express'
 import { altered } from '../x402/support/market.test.helper.js'
+import { axeIssues } from './axe.test.helper.js'
 import { takeScreenshot } from './chromium.test.helper.js'
 import {
   connect,
@@ -26,8 +27,8 @@ const weather: Products = { '/weather': json }
 const screens = [
   { scheme: 'light', width: 1280 },
   { scheme: 'dark', width: 1280 },
-  { scheme: 'light', width: 360 },
-  { scheme: 'dark', width: 360 },
+  { scheme: 'light', width: 320 },
+  { scheme: 'dark', width: 320 },
 ] as const
 
 const paidText = ({ page }: Visit): Promise<string> => page.locator('[data-content] pre').innerText()
@@ -35,6 +36,11 @@ const paidText = ({ page }: Visit): Promise<string> => page.locator('[data-conte
 /** No browser errors, no policy violations, no requests to other origins. */
 function assertNoIssues({ issues }: Visit): void {
   assert.deepEqual(issues, [])
+}
+
+/** Nothing scrolls sideways. */
+async function assertFits({ page }: Visit): Promise<void> {
+  assert.ok(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth'))
 }
 
 for (const { scheme, width } of screens) {
@@ -49,12 +55,15 @@ for (const { scheme, width } of screens) {
     assert.match(await page.locator('main').innerText(), /0\.01 USDC on a local network\s+Test money/)
     await page.getByRole('button', { name: 'Local key daemon' }).waitFor()
     await takeScreenshot(visitor.page, `1-price-${screen}`)
+    await assertFits(visitor)
     await page.getByRole('button', { name: 'Local key daemon' }).click()
     await page.getByLabel('Password', { exact: true }).waitFor()
     await takeScreenshot(visitor.page, `2-password-${screen}`)
+    await assertFits(visitor)
     await page.keyboard.press('Escape')
     await connect(visitor, environment.funded)
     await takeScreenshot(visitor.page, `3-account-${screen}`)
+    await assertFits(visitor)
     await page.getByRole('button', { name: 'Pay $0.01' }).click()
     assert.deepEqual(JSON.parse(await paidText(visitor)), report)
     await takeScreenshot(visitor.page, `4-paid-${screen}`)
@@ -63,7 +72,8 @@ for (const { scheme, width } of screens) {
     assert.equal((await environment.market.chain.algod.transaction(transaction)).type, 'confirmed')
     assert.equal((await received(environment)) - before, cent)
     assert.deepEqual(served, ['/weather'])
-    assert.ok(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth'))
+    await assertFits(visitor)
+    assert.deepEqual(await axeIssues(page), [])
     assertNoIssues(visitor)
   })
 }
@@ -116,6 +126,9 @@ test('reports an insufficient balance and a missing opt-in', async () => {
   await pay(visitor, environment.empty)
   await waitForStatus(visitor, /Insufficient balance.*Nothing was paid.*has 0 USDC and needs 0\.01/s)
   await takeScreenshot(visitor.page, '7-no-money')
+  // A command is copied, so its address is not shortened.
+  await waitForStatus(visitor, new RegExp(`latchkey fund ${environment.empty} '0\\.01 #31566704'\\.`))
+  await assertFits(visitor)
   await visitor.page.getByLabel('From Local key daemon').selectOption(environment.notOptedIn)
   await visitor.page.getByRole('button', { name: 'Pay $0.01' }).click()
   await waitForStatus(visitor, /has not opted in to the asset/s)

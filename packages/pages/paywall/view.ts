@@ -70,8 +70,21 @@ export function showMessage({ title, text, canReload }: Message, kind: 'bad' | '
   slot('status').replaceChildren(h('div', { class: kind }, ...children))
 }
 
-/** Shortens addresses, which people recognize, and keeps transaction ids, which they look up. */
+/** A command at the end of a message. */
+const commandPattern = /\blatchkey [a-z-]+ .*?(?=\.?$)/s
+
+/**
+ * Shortens addresses, which people recognize, and keeps transaction ids, which they look up, and commands, which they
+ * copy.
+ */
 function formatIds(text: string): (Node | string)[] {
+  const [command] = commandPattern.exec(text) ?? []
+  if (command === undefined) return formatPlain(text)
+  const at = text.indexOf(command)
+  return [...formatPlain(text.slice(0, at)), h('code', {}, command), text.slice(at + command.length)]
+}
+
+function formatPlain(text: string): (Node | string)[] {
   return text.split(/\b([A-Z2-7]{58}|[A-Z2-7]{52})\b/).map((part, index) => {
     if (index % 2 === 0) return part
     return part.length === 58 ? h('code', { title: part }, shortAddress(part)) : h('code', {}, part)
