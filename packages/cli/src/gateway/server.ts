@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { constants, createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2'
 import type { Server as NetServer } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { createSecureContext } from 'node:tls'
 import type { Gateway } from '@latchkey/x402/gateway'
 import { CommandError } from '../errors.js'
@@ -33,7 +34,7 @@ export type GatewayServer = {
    * @throws CommandError if it cannot be used
    */
   readonly reload: (tls: TlsFiles | undefined) => void
-  /** Accepts no more connections and requests; those that have begun continue. */
+  /** Accepts no more connections and requests; those that have begun continue, except for WebSockets. */
   readonly close: () => void
 }
 
@@ -47,9 +48,19 @@ export function createGatewayServer(current: () => Gateway, tls: TlsFiles | unde
   const { net } = server
   net.maxConnections = maxConnections
   // Upgraded connections are not limited: a WebSocket may be idle.
-  net.on('upgrade', (request, socket, head) => void current().upgrade(request, socket, head))
+  const upgraded = new Set<Duplex>()
+  net.on('upgrade', (request, socket: Duplex, head) => {
+    upgraded.add(socket)
+    socket.once('close', () => upgraded.delete(socket))
+    void current().upgrade(request, socket, head)
+  })
   server.setIdleTimeout(minIdleTimeoutMs)
-  return server
+  const close = (): void => {
+    server.close()
+    // These have no end of their own.
+    for (const socket of upgraded) socket.destroy()
+  }
+  return { ...server, close }
 }
 
 function plainServer(current: () => Gateway): GatewayServer {
