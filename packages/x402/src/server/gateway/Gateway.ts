@@ -94,6 +94,8 @@ export function openGateway({ gate, upstream, free = [], perPayer, onError }: Ga
       else await gated(request, response)
     },
     upgrade: async (request, socket, head) => {
+      // Node does not listen for errors of an upgraded socket, and an unhandled one would end the process.
+      socket.on('error', () => void socket.destroy())
       // Another protocol, such as HTTP/2, would carry requests that the gate does not see.
       if (!isClear(request) || !isWebSocket(request)) socket.end(badRequest)
       else if (hasPayment(request) && !(await upstream.isHealthy())) socket.end(unavailable)
