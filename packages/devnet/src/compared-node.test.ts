@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compile, deploy, fundApplication } from './testing/applications.test.helper.js'
-import { errorMessageOf, type Person, sign, TestNode } from './testing/TestNode.test.helper.js'
+import { errorMessageOf, type Person, sign, signGroup, TestNode } from './testing/TestNode.test.helper.js'
 
 const pay = 'itxn_begin; int pay; itxn_field TypeEnum; int 1000; itxn_field Fee; itxn_submit'
 
@@ -65,6 +65,28 @@ test('an application is not created with an access list and a program before ver
   assert.match(
     errorMessageOf(await node.submit(sign(txn, alice))),
     /: check failed on ApprovalProgram: pre-sharedResources program cannot be invoked with tx\.Access$/,
+  )
+})
+
+test('a call of a program before version 9 names the field that would make local state accessible', async () => {
+  const { node, apid: inner, alice } = await called('int 1')
+  const program = await compile('#pragma version 6\nint 1')
+  const old = await deploy(node, alice, 'int 1', { apap: program, apsu: program })
+  const outer = await deploy(
+    node,
+    alice,
+    `itxn_begin; int appl; itxn_field TypeEnum; int ${old}; itxn_field ApplicationID; itxn_submit; int 1`,
+  )
+  fundApplication(node, outer)
+  const group = signGroup([
+    [node.txn('appl', alice, { apid: inner, apfa: [old], fee: 3000n }), alice],
+    [node.txn('appl', alice, { apid: outer }), alice],
+  ])
+  assert.match(
+    errorMessageOf(await node.submit(...group)),
+    new RegExp(
+      `logic eval error: appl ApplicationID: unavailable Local State ${old}\\+[A-Z2-7]{58} would be accessible`,
+    ),
   )
 })
 

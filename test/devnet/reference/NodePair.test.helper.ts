@@ -358,7 +358,7 @@ function errorText(text: string): string {
   return text
     .replace(/transaction \{.*\} invalid : /s, 'transaction {} invalid : ')
     .replace(/data \{.*\}, tried to spend/s, 'data {}, tried to spend')
-    .replace(/ during assignment &\{.*(?=\. Details)/s, ' during assignment')
+    .replace(/ during assignment &\{.*?(?=\. Details)/s, ' during assignment')
     .replace(/ \[\]transactions\.SignedTxnWithAD\{.*\}(?=\. Details)/s, '')
 }
 

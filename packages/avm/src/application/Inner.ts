@@ -187,17 +187,18 @@ function expectPairs(call: Call, txn: Txn, calledVersion: bigint | undefined): v
   if (txn.type === 'afrz') expectHolding('afrz FreezeAccount: ', txn.fadd, txn.faid ?? 0n)
   if (calledVersion === undefined || calledVersion >= BigInt(sharedResourcesVersion)) return
   const { apid, apat = [], apfa = [], apas = [] } = txn
-  const apps = apid === undefined ? apfa : [apid, ...apfa]
-  const addresses = [ByteKey.of(txn.snd), ...apat.map(ByteKey.of)]
+  const called = apid === undefined ? [] : [apid]
+  const expectLocal = (name: string, address: ByteKey.ByteKey, appId: bigint): void => {
+    if (Availability.isLocalAvailable(call, address, appId)) return
+    const text = Address.encode(ByteKey.bytes(address))
+    throw new EvaluationError(`${name}unavailable Local State ${appId}+${text} would be accessible`)
+  }
+  const addresses = [txn.snd, ...apat].map(ByteKey.of)
   if (calledVersion >= BigInt(appAccountsVersion)) addresses.push(...apfa.map(appAddress))
   for (const address of addresses) {
-    for (const assetId of apas) expectHolding('', address, assetId)
-    for (const appId of apps) {
-      if (Availability.isLocalAvailable(call, address, appId)) continue
-      throw new EvaluationError(
-        `unavailable Local State ${appId}+${Address.encode(ByteKey.bytes(address))} would be accessible`,
-      )
-    }
+    for (const assetId of apas) expectHolding('appl ForeignAssets: ', address, assetId)
+    for (const appId of called) expectLocal('appl ApplicationID: ', address, appId)
+    for (const appId of apfa) expectLocal('appl ForeignApps: ', address, appId)
   }
 }
 
