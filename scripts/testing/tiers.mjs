@@ -22,8 +22,12 @@ const repeated = /(\.fuzz|[./-]crash)\.test\.js$/
 /** The packages' own tests that take longer than a few seconds. */
 const slow = /\.(fuzz|crash)\.test\.js$/
 
+/** Tests that compare with a node that an environment variable names. */
+const onRequest = /devnet\/reference\//
+
 const posix = (path) => path.split(sep).join('/')
 const isOwn = (path) => posix(path).startsWith('packages/')
+const isOnRequest = (path) => onRequest.test(posix(path)) && process.env.LATCHKEY_REFERENCE_ALGOD === undefined
 const isSystemOnly = (path) => foreign.test(posix(path)) || long.test(posix(path))
 
 /** Whether `npm test` skips this file on a machine without a browser. */
@@ -36,11 +40,11 @@ export const tiers = {
     environment: { LATCHKEY_FUZZ: '200' },
   },
   node: {
-    has: (path) => !isSystemOnly(path) || needsBrowser(path),
+    has: (path) => !isOnRequest(path) && (!isSystemOnly(path) || needsBrowser(path)),
     environment: { LATCHKEY_FUZZ: '200', LATCHKEY_CRASH_ROUNDS: '3' },
   },
   system: {
-    has: (path) => isSystemOnly(path) || repeated.test(posix(path)),
+    has: (path) => !isOnRequest(path) && (isSystemOnly(path) || repeated.test(posix(path))),
     environment: { LATCHKEY_FUZZ: '3000' },
   },
 }

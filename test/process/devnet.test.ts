@@ -220,7 +220,7 @@ test('latchkey devnet --verbose prints every transaction', async (t) => {
   await until('two lines', () => devnet.stderr().split('\n').length >= 3)
   const [confirmed, rejected] = devnet.stderr().split('\n')
   assert.match(confirmed!, /^round 1 {2}[A-Z2-7]{52} {2}5H5BPBFP… pays 1\.5 ALGO to KNLHV3RI… \(fee 0\.001 ALGO\)$/)
-  assert.match(rejected!, /^rejected {2}5H5BPBFP… pays 1000000000000 ALGO to KNLHV3RI… .*overspend/)
+  assert.match(rejected!, /^rejected {2}5H5BPBFP… pays 1,000,000,000,000 ALGO to KNLHV3RI… .*overspend/)
 })
 
 test('latchkey devnet makes blocks at an interval, or on request', async (t) => {

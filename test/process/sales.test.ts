@@ -42,7 +42,7 @@ test('shows revenue by route and the latest payments, as text, JSON and CSV', as
   const shown = await run(['sales', file])
   assert.equal(shown.code, 0, shown.stderr)
   assert.match(shown.stdout, /^ROUTE +REVENUE +PAYMENTS +FAILURES +NETWORK\n/)
-  assert.match(shown.stdout, /GET \/weather +18446744073709\.561615 USDC +2 +0 +TestNet\n/)
+  assert.match(shown.stdout, /GET \/weather +18,446,744,073,709\.561615 USDC +2 +0 +TestNet\n/)
   assert.match(shown.stdout, /refused: =evil\?\[31m/)
   assert.ok(!shown.stdout.includes('\u001b'))
   const json = JSON.parse((await run(['sales', file, '--days', '60', '--json'])).stdout)

@@ -28,7 +28,7 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     assert.match(shown, new RegExp(`Pays 2\\.5 ALGO to ${bob.address}\\.\n`))
     assert.match(shown, new RegExp(`The sender is ${alice.address}\\.\n +The fee is 0\\.001 ALGO\\.\n`))
     assert.match(shown, /Note: "lunch"\.\n/)
-    assert.match(shown, /Afterwards [A-Z2-7]{58} has [0-9.]+ ALGO, of which 0\.[0-9]+ ALGO must stay\.\n/)
+    assert.match(shown, /Afterwards [A-Z2-7]{58} has [0-9.,]+ ALGO, of which 0\.[0-9]+ ALGO must stay\.\n/)
     terminal.type('y\r')
     await terminal.sees('Confirmed in round ')
     assert.deepEqual(await terminal.ended, { code: 0, isEchoOn: true, isByLine: true })
@@ -127,9 +127,9 @@ suite('latchkey send', { timeout: 600_000 }, () => {
       [
         ['9999999999 ALGO', bob.address],
         3,
-        /lacks [0-9.]+ ALGO.*minimum balance.*latchkey fund [A-Z2-7]{58} '[0-9.]+ ALGO'/,
+        /lacks [0-9.,]+ ALGO.*minimum balance.*latchkey fund [A-Z2-7]{58} '[0-9.]+ ALGO'/,
       ],
-      [['9999999999 USDC', bob.address], 3, /has [0-9.]+ USDC and needs 9999999999; .*latchkey fund/],
+      [['9999999999 USDC', bob.address], 3, /has [0-9.,]+ USDC and needs [0-9,]+; .*latchkey fund/],
       [['0.05 ALGO', stranger], 3, /is a new account, and must have at least 0\.1 ALGO; send it at least 0\.1 ALGO/],
       [
         ['1 USDC', stranger],

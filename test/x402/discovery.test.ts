@@ -206,17 +206,17 @@ test('a buyer that lies to the facilitator changes no listing', async (t) => {
   const buyer = new Buyer({ signer: Signer.fromSecretKey(keyOf(trade.buyer)), chains: trade.chain, maxTotal: '$1' })
   const bazaar = offer.extensions!['bazaar'] as { info: object; schema: object }
   const lies = [
-    { resource: { url: `${evil}/weather`, description: 'LIE' }, extensions: { bazaar } },
+    { resource: { url: `${evil}/weather`, description: 'a-lie' }, extensions: { bazaar } },
     { resource: { url: 'http://127.0.0.1:1/latest/meta-data' }, extensions: { bazaar } },
     {
-      resource: { ...offer.resource, description: 'LIE', serviceName: 'LIE' },
-      extensions: { bazaar: { ...bazaar, LIE: 1 } },
+      resource: { ...offer.resource, description: 'a-lie', serviceName: 'a-lie' },
+      extensions: { bazaar: { ...bazaar, 'a-lie': 1 } },
     },
     {
       resource: { ...offer.resource, url: `${ours}/plain` },
-      extensions: { bazaar: { ...bazaar, schema: { $ref: 'https://evil.example/LIE' } } },
+      extensions: { bazaar: { ...bazaar, schema: { $ref: 'https://evil.example/a-lie' } } },
     },
-    { resource: offer.resource, extensions: { bazaar: { ...bazaar, routeTemplate: '/:LIE' } } },
+    { resource: offer.resource, extensions: { bazaar: { ...bazaar, routeTemplate: '/:a-lie' } } },
   ]
   for (const lie of lies) {
     const { payload } = await buyer.pay(offer)
@@ -225,7 +225,7 @@ test('a buyer that lies to the facilitator changes no listing', async (t) => {
   }
   await idle(running)
   const after = await listed()
-  assert.doesNotMatch(JSON.stringify(after), /LIE/)
+  assert.doesNotMatch(JSON.stringify(after), /a-lie/)
   const still = ({ items }: { items: object[] }) =>
     items.map((item) => ({ ...item, settleCount: 0, verifyCount: 0, lastSeen: 0, lastUpdated: 0 }))
   assert.deepEqual(still(after), still(before))

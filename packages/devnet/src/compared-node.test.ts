@@ -90,6 +90,21 @@ test('a call of a program before version 9 names the field that would make local
   )
 })
 
+test('the global state of an application that was deleted cannot be read', async () => {
+  const { node, apid: deleted, alice } = await called('int 1')
+  const reader = await deploy(
+    node,
+    alice,
+    `txn NumApplications; bz end; txna Applications 1; byte "k"; app_global_get_ex; pop; pop; end: int 1`,
+  )
+  await node.send(sign(node.txn('appl', alice, { apid: reader, apfa: [deleted] }), alice))
+  await node.send(sign(node.txn('appl', alice, { apid: deleted, apan: 5n }), alice))
+  const message = errorMessageOf(
+    await node.submit(sign(node.txn('appl', alice, { apid: reader, apfa: [deleted] }), alice)),
+  )
+  assert.match(message, new RegExp(`logic eval error: app ${deleted} does not exist\\. Details`))
+})
+
 const trace = { enable: true, 'state-change': true }
 
 test('the initial states of a simulation leave out boxes that a write did not find', async () => {

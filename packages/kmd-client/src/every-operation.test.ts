@@ -8,6 +8,7 @@ import {
   Multisig,
   Network,
   Program,
+  SignedOffer,
   SignedReceipt,
   SignedTransaction,
   Transaction,
@@ -377,6 +378,9 @@ test('the client has a method for every operation except those only for the cons
   const sold = { network: Network.testnet.caip2, resourceUrl: 'https://shop.example/a', payer: key }
   const receipt = await wallet.signReceipt({ address: key, ...sold, transaction: 'A'.repeat(52) })
   assert.equal(SignedReceipt.verify(receipt).signer, key)
+  const price = { scheme: 'exact', asset: '0', payTo: key, amount: '1', validUntil: 2_000_000_000 }
+  const offer = await wallet.signOffer({ address: key, ...price, network: sold.network, resourceUrl: sold.resourceUrl })
+  assert.equal(SignedOffer.verify(offer).signer, key)
   await wallet.signMultisigTransaction({ transaction: payment(Address.decode(multisig)), publicKey: key })
   await wallet.signMultisigProgram({ address: multisig, program, publicKey: key })
   await wallet.deleteMultisig(multisig)

@@ -70,6 +70,7 @@ export const applications: Operations = {
 // Longer keys do not exist. Turning one of 4,096 bytes into a key would take longer than everything else.
 function readGlobal(machine: Machine, appId: bigint, key: Uint8Array): Value | undefined {
   const { ledger, pool } = callOf(machine).group
+  if (ledger.application(appId) === undefined) throw new EvaluationError(`app ${appId} does not exist`)
   if (key.length > limits.maxKeyBytes) return undefined
   const name = ByteKey.of(key)
   const value = ledger.globalValue(appId, name)

@@ -127,7 +127,9 @@ export function optInCommand(chain: Chain, address: string, assetId: bigint): st
 /** The command that sends an account an amount, such as `0.5 ALGO` or `2 #31566704`. */
 export function fundCommand(chain: Chain, address: string, amount: string): string {
   const option = networkOption(chain)
-  return option === '' ? `latchkey fund ${address} '${amount}'` : `latchkey send '${amount}' ${address}${option}`
+  // Commands read plain decimals.
+  const plain = amount.replace(/(?<=\d),(?=\d)/g, '')
+  return option === '' ? `latchkey fund ${address} '${plain}'` : `latchkey send '${plain}' ${address}${option}`
 }
 
 /** Empty for a local network, because the commands find a running network or read it from the environment. */
