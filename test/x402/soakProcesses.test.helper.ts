@@ -60,7 +60,10 @@ export class Service {
       })
       void exited.then(() => resolve(undefined))
     })
-    if (line !== undefined) return JSON.parse(line) as { [name: string]: unknown }
+    const facts = JSON.parse(line ?? '{}') as { [name: string]: unknown }
+    if (facts['pid'] !== undefined) return facts
+    // With --json, the reason why the process ends is also a line of JSON.
+    await exited
     this.#child = undefined
     return undefined
   }
