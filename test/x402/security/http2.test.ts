@@ -24,6 +24,8 @@ const market = await openMarket({ after })
 const cent = 10_000n
 type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => unknown
 
+let purchases = 0
+
 /** Buys from a handler, and returns what arrived through which channel. */
 async function buy(handler: Handler, { settles = true, method = 'GET' } = {}) {
   const facilitators = altered(market.local, {
@@ -39,7 +41,8 @@ async function buy(handler: Handler, { settles = true, method = 'GET' } = {}) {
   const before = await market.dollars()
   try {
     const pay = payingFetch(market.buyer, { fetch: http2Fetch(extras) })
-    const response = await pay(`${shop.url}/paid`, { method })
+    // Unique, because a later shop can get the port of an earlier one, and the buyer repeats an open payment.
+    const response = await pay(`${shop.url}/paid?purchase=${++purchases}`, { method })
     const text = await response.text()
     const charged = (await market.dollars()) - before
     return { status: response.status, headers: response.headers, text, receipt: receiptOf(response), charged, extras }
