@@ -197,10 +197,12 @@ async function survivesRestart(environment: Environment, { address, walletId, pa
   const restart = async (running: Daemon) => {
     await running.stop()
     const next = await startDaemon(scope, dir, devnet)
-    return { next, ...(await openPage({ ...environment, daemon: next }, next.consoleLink())) }
+    const opened = await openPage({ ...environment, daemon: next }, next.consoleLink())
+    // Another address before the link was redeemed would leave the page without a session.
+    await opened.page.getByRole('heading', { name: 'Last payments' }).waitFor()
+    return { next, ...opened }
   }
   const { next, page, assertClean } = await restart(daemon)
-  await page.getByRole('heading', { name: 'Last payments' }).waitFor()
   await page.getByText('0.07 USDC').first().waitFor()
   await page.goto(`${new URL(page.url()).origin}/console/#/payments`)
   const list = page.getByRole('list', { name: 'Signed transactions and programs, newest first' })
