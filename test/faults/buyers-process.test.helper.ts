@@ -8,6 +8,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { TimeLimit } from '@latchkey/algorand'
 import { Buyer, type Payment, payingFetch, receiptOf, Signer } from '@latchkey/x402/client'
 import { FilePayments } from '@latchkey/x402/file'
 import { HistoryLog, type Line, readLines } from './history.test.helper.js'
@@ -69,7 +70,7 @@ class WrittenPayments extends FilePayments {
  */
 async function send(purchase: string, input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const request = new Request(input, init)
-  const signal = AbortSignal.any([AbortSignal.timeout(requestMs), ...(init?.signal ? [init.signal] : [])])
+  const signal = TimeLimit.signal(requestMs, init?.signal ?? undefined)
   const { pathname, search } = new URL(request.url)
   const body = request.body === null ? undefined : await request.arrayBuffer()
   const to = async (gate: string): Promise<Response> => {

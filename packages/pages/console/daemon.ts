@@ -1,5 +1,5 @@
 /** Sends operations to the daemon and reads its responses, both by the description of the API. */
-import { Bytes, Json } from '@latchkey/algorand'
+import { Bytes, Json, TimeLimit } from '@latchkey/algorand'
 import { type Description, type RequestOf, type ResponseOf, readingOf, readResponse } from '@latchkey/kmd-api'
 import { ConsoleError, DaemonError, hasCode } from './errors.js'
 
@@ -64,7 +64,6 @@ export async function call<O extends Operation>(
   const headers: { [name: string]: string } = {}
   if (token !== undefined) headers['X-KMD-API-Token'] = token
   if (method !== 'GET') headers['Content-Type'] = 'application/json'
-  const timeout = AbortSignal.timeout(timeoutMs)
   let response: Response
   let content: Json.Members
   try {
@@ -76,7 +75,7 @@ export async function call<O extends Operation>(
       cache: 'no-store',
       credentials: 'omit',
       redirect: 'error',
-      signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
+      signal: TimeLimit.signal(timeoutMs, signal),
     })
     content = Json.parseObject(await response.text()) ?? {}
   } catch {

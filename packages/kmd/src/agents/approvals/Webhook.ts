@@ -6,6 +6,7 @@
  * newer one. A receiver may get the same state twice, for example after a lost response or a restart.
  */
 import { createHmac } from 'node:crypto'
+import { TimeLimit } from '@latchkey/algorand'
 import type { Approval } from './Approval.js'
 
 export type WebhookOptions = {
@@ -115,7 +116,7 @@ export class Webhook {
       redirect: 'error',
       headers: { 'Content-Type': 'application/json', [signatureHeader]: sign(text, secret, this.#now()) },
       body: text,
-      signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(timeoutMs)]),
+      signal: TimeLimit.signal(timeoutMs, this.#abort.signal),
     })
     // Nothing of the response body is read, regardless of its size.
     await response.body?.cancel()

@@ -1,6 +1,6 @@
 /** `find_paid_api`: searches the catalogues of facilitators for paid APIs. */
 
-import { Address } from '@latchkey/algorand'
+import { Address, TimeLimit } from '@latchkey/algorand'
 import { describeOffer, type FoundResource } from '@latchkey/x402/client'
 import type { McpServer } from '@modelcontextprotocol/server'
 import type { AgentWallet } from '../AgentWallet.js'
@@ -70,7 +70,7 @@ export function registerFindPaidApi(server: McpServer, wallet: AgentWallet): voi
   } as const
   server.registerTool('find_paid_api', config, async ({ query, limit = defaultLimit }, { mcpReq }) => {
     try {
-      const signal = AbortSignal.any([mcpReq.signal, AbortSignal.timeout(searchMs)])
+      const signal = TimeLimit.signal(searchMs, mcpReq.signal)
       const all = await wallet.find(query, limit, signal)
       const resources = all.filter((one) => payable(one, wallet).length > 0)
       const said = resources.map(saidOf)

@@ -1,4 +1,5 @@
 /** `price_of`: asks for the price of a URL without paying. */
+import { TimeLimit } from '@latchkey/algorand'
 import type { McpServer } from '@modelcontextprotocol/server'
 import type { AgentWallet, PriceOf } from '../AgentWallet.js'
 import { plainReason } from '../explainError.js'
@@ -44,7 +45,7 @@ export function registerPriceOf(server: McpServer, wallet: AgentWallet): void {
   server.registerTool('price_of', config, async (given, { mcpReq }) => {
     try {
       const request = readRequest(given)
-      const found = await wallet.priceOf(request, AbortSignal.any([mcpReq.signal, AbortSignal.timeout(priceMs)]))
+      const found = await wallet.priceOf(request, TimeLimit.signal(priceMs, mcpReq.signal))
       const description = plainText(found.description, maxDescription)
       return result(
         {

@@ -3,7 +3,7 @@
  * Algorand facilitator. Everything found is text of strangers: limited in size, without hidden characters, and a claim
  * until the seller's own 402 says the same.
  */
-import { Json, Network } from '@latchkey/algorand'
+import { Json, Network, TimeLimit } from '@latchkey/algorand'
 import { parseJson } from '@latchkey/x402-wire'
 import { PartyError } from '../../errors.js'
 import { type FoundResource, readResource } from './readResource.js'
@@ -71,8 +71,7 @@ export async function discover(options: DiscoverOptions): Promise<FoundResource[
     throw new DiscoveryError('invalid_option', `the query is longer than ${maxQueryLength} characters`)
   }
   const count = Math.min(Math.max(Math.trunc(limit), 1), maxLimit)
-  const timeout = AbortSignal.timeout(timeoutMs)
-  const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout])
+  const signal = TimeLimit.signal(timeoutMs, options.signal)
   const search = { ...options, query: query.trim(), limit: count, signal, fetch: options.fetch ?? globalThis.fetch }
   const results = await Promise.allSettled(facilitators.map((facilitator) => readCatalogue(facilitator, search)))
   options.signal?.throwIfAborted()

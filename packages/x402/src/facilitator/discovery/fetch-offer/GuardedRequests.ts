@@ -8,6 +8,7 @@ import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders, t
 import { request as httpsRequest } from 'node:https'
 import { isIP, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { TimeLimit } from '@latchkey/algorand'
 import {
   checkedLookup,
   isOwnAddress,
@@ -60,7 +61,7 @@ export class GuardedRequests {
     const { resolve = allowPrivate ? (lookup as Resolve) : resolvePublic, interfaces = networkInterfaces } = facts
     this.#allowPrivate = allowPrivate
     // Covers names, connection, TLS, headers and body: a seller that sends a byte at a time ends here too.
-    this.#signal = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+    this.#signal = TimeLimit.signal(timeoutMs, signal)
     this.#facts = { resolve, interfaces }
   }
 
