@@ -8,7 +8,7 @@ import { join } from 'node:path'
 const commandPackage = 'latchkey'
 
 /**
- * Writes `all/latchkey-all.tgz` below the folder, from the tarballs in it. A folder of its own, because
+ * Writes `all/latchkey-all.tgz` below the folder, from the tarballs in it. A separate folder, because
  * `npm install dist-packages/*.tgz` must not install it too.
  *
  * @param reports the reports of `pack`

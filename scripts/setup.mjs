@@ -28,7 +28,7 @@ function timed(name, work) {
   }
 }
 
-/** Prints the elapsed time every 15 seconds. A process of its own, because this one waits for the step. */
+/** Prints the elapsed time every 15 seconds. A separate process, because this one waits for the step. */
 function startTicker(name) {
   const program = `let s = 0; setInterval(() => console.error('latchkey: ' + process.argv[1] + ', ' + (s += 15) + ' s so far'), 15_000)
     process.on('disconnect', () => process.exit())`

@@ -16,7 +16,7 @@ export class LongestBlock {
     this.#file = join(directory, 'blocks.json')
   }
 
-  /** What the daemon has to be started with. */
+  /** The settings that the daemon must be started with. */
   get environment(): { [name: string]: string } {
     return { NODE_OPTIONS: `--import ${preload}`, LATCHKEY_BENCH_BLOCKS: this.#file }
   }

@@ -3,7 +3,7 @@ import { Address, Ed25519, Mnemonic, Submission, Transaction } from '@latchkey/a
 
 export type Payer = { publicKey: Uint8Array; secretKey: Uint8Array }
 
-/** The payers sign in turn, so a cache for one account does not decide the result. */
+/** The payers sign alternately, so a cache for one account does not decide the result. */
 const payerCount = 100
 const payerMicroAlgos = 10_000_000_000n
 const windowRounds = 1_000n

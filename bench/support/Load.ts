@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 
 export type Assignment = {
   port: number
-  /** Full requests, sent in turn. */
+  /** Full requests, sent one after another. */
   requests: Uint8Array[]
   connections: number
   windowMs: number

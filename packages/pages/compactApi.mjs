@@ -6,7 +6,7 @@ import * as groups from '@latchkey/kmd-api/operations'
 
 // The Go daemon's errors are recognized by their message. No page shows a hint of the daemon's errors.
 const texts = mapValues(apiErrors, ({ message }) => ({ message }))
-// Each function of the package has a message of its own.
+// Each function of the package has its own message.
 const hints = mapValues(algorandErrors, ({ hint }) => ({ hint }))
 
 const replacements = {

@@ -13,7 +13,7 @@ import type { paymentMiddleware as honoMiddleware } from '@x402/hono'
 import express from 'express'
 import { Hono } from 'hono'
 
-/** What the parties of a payment are given. */
+/** The settings of the parties of a payment. */
 export type Setting = {
   /** The CAIP-2 id that the seller and the facilitator are configured with. */
   network: string
@@ -25,7 +25,7 @@ export type Setting = {
   sponsorKey: string
 }
 
-/** What every seller here serves at GET /weather. */
+/** The resource that every seller here serves at GET /weather. */
 export const report = { report: { weather: 'sunny', temperature: 70 } }
 
 export type Buys = (setting: Setting) => typeof fetch

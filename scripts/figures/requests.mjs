@@ -32,7 +32,7 @@ const password = 'correct horse'
 
 /**
  * Returns the source files, as paths from the root, of which at least one function runs in every request of a kind.
- * What runs in only some of them is a timer of a party.
+ * A file that runs in only some of them belongs to a timer of a party.
  */
 export async function sourcesOfRequests() {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-figures-'))
@@ -217,7 +217,7 @@ async function walletPaidFetch({ chain }, url, agent, log) {
   await client.connect(ours)
   let count = 0
   return () => {
-    // A URL of its own, because a wallet makes one payment for a URL at a time.
+    // A unique URL, because a wallet makes one payment for a URL at a time.
     const call = { name: 'paid_fetch', arguments: { url: `${url}?number=${count++}`, max: '$0.10' } }
     return async () => {
       const { structuredContent, content } = await client.callTool(call)

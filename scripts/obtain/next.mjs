@@ -1,4 +1,4 @@
-// Installs Next.js for its test into the cache, with our packages beside it.
+// Installs Next.js for its test into the cache, with our packages.
 import { existsSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from '../packages.mjs'

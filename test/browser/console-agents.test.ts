@@ -114,7 +114,7 @@ test('an agent is created in three steps and held to its limits, and its owner s
   assert.equal((await saved).suggestedFilename(), 'shopper.token')
   assert.equal(readFileSync(await (await saved).path(), 'utf8'), `${token}\n`)
   await page.getByText('install -m 600 ~/Downloads/shopper.token ~/.latchkey/shopper.token').waitFor()
-  // No command beside the token may be one that npx would download.
+  // No command near the token may be one that npx would download.
   await page.getByText(`${latchkey.join(' ')} mcp install --token-file ~/.latchkey/shopper.token`).waitFor()
   await page.getByText(`"command":"${latchkey[0]}","args":["${latchkey[1]}","mcp"`).waitFor()
   assert.doesNotMatch((await page.locator('main').textContent()) ?? '', /npx/)

@@ -97,7 +97,7 @@ test('every view is readable from 320 pixels on, and the first screen leads with
   await call(environment.daemon, '/latchkey/v1/contact', { address: payees[0]!, label: 'Weather service' })
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
 
-  // The wallet of the development stack opens by itself.
+  // The wallet of the development stack opens automatically.
   await page.getByRole('link', { name: /x402-buyer.* unlocked/ }).waitFor()
   await page.getByText('$4.23 left').waitFor()
   const waiting = agent.sign(await dollars(environment, address, payees[0]!, 1_500_000n), {

@@ -1,4 +1,4 @@
-/** Starts `latchkey gateway` in a process of its own, and pays for its routes. */
+/** Starts `latchkey gateway` in a separate process, and pays for its routes. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

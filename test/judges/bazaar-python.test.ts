@@ -49,7 +49,7 @@ async function startSeller(t: TestContext, python: string, schemes: string, { tr
   return `http://127.0.0.1:${port}`
 }
 
-/** Serves items as `/discovery/resources`, without a search of its own. */
+/** Serves items as `/discovery/resources`, without a search. */
 function catalogueOf(t: TestContext, items: readonly object[]): Promise<string> {
   return listen(t, (request, response) => {
     if (!request.url!.startsWith('/discovery/resources')) return void response.writeHead(404).end()

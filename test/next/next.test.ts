@@ -1,5 +1,5 @@
 /**
- * Builds the example for Next.js with the real package, beside handlers that fail and that take parameters, and pays for
+ * Builds the example for Next.js with the real package, with handlers that fail and that take parameters, and pays for
  * them. Without a registry for the first install, the test is left out.
  */
 import assert from 'node:assert/strict'

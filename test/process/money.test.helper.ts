@@ -64,7 +64,7 @@ export class Money {
     return hostedLatchkey(args, this.#optionsWith(env))
   }
 
-  /** Runs like `run`, in a process of its own. */
+  /** Runs like `run`, in a separate process. */
   runAlone(args: readonly string[], env: { [name: string]: string } = {}): Promise<Outcome> {
     return latchkey(args, this.#optionsWith(env))
   }

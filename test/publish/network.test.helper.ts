@@ -1,4 +1,4 @@
-/** A network of its own for a page whose ports are printed: other programs of this machine cannot use them there. */
+/** A private network for a page whose ports are printed: other programs of this machine cannot use them there. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { atEnd, type Scope } from '../process/commands.test.helper.js'

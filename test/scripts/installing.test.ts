@@ -61,7 +61,7 @@ class Clone {
     return existsSync(join(this.#root, file))
   }
 
-  /** What the stand-in has noted. */
+  /** The calls that the stand-in has recorded. */
   get log(): string[] {
     return readFileSync(join(this.#root, 'npm.log'), 'utf8').trim().split('\n')
   }

@@ -58,7 +58,7 @@ let host: ChildProcess | undefined
 atEndOfProcess(() => host?.kill('SIGKILL'))
 
 async function runHosted(call: { args: readonly string[]; env: NodeJS.ProcessEnv }): Promise<Outcome> {
-  // A command that exits by itself ends the host.
+  // A command that exits without a signal ends the host.
   if (host === undefined || host.exitCode !== null || host.signalCode !== null) host = startHost()
   const child = host
   const [requests, responses] = [child.stdio[3] as Writable, child.stdio[4] as Readable]

@@ -103,7 +103,7 @@ test('published clients list what our facilitator settled, sold by us or by them
   for (const item of items) {
     assert.deepEqual([item.type, item.x402Version], ['http', 2])
     assert.ok(item.accepts.some(({ payTo, amount }) => payTo === String(trade.seller.addr) && amount === '10000'))
-    // What the published package extracts from a payment that copies the listing is the listing.
+    // From a payment that copies the listing, the published package extracts the same listing.
     const payload = { x402Version: 2, resource: { url: item.resource }, extensions: item.extensions, payload: {} }
     const read = extractDiscoveryInfo(payload as never, item.accepts[0] as never)
     assert.ok(read !== null, item.resource)

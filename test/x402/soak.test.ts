@@ -61,7 +61,7 @@ function openHandles(): string[] {
   })
 }
 
-// Whatever is aborted, nothing may keep a connection or a process forever.
+// No aborted request may keep a connection or a process forever.
 after(async () => {
   const isOpen = (): boolean => process.getActiveResourcesInfo().some((name) => /TCP|Process/.test(name))
   await until('nothing is left open', () => !isOpen()).catch((error: unknown) => {

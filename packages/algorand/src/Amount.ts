@@ -22,7 +22,7 @@ export function format(units: bigint, decimals: number): string {
 }
 
 /**
- * Adds thousands separators to the whole part of a decimal. What follows the number stays as it is.
+ * Adds thousands separators to the whole part of a decimal. The text after the number is not changed.
  *
  * @example
  * Amount.group('1234567.8901') // '1,234,567.8901'

@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path'
 
 /**
  * Returns the program and the arguments that start `latchkey`, as absolute paths: a package of the same name, which
- * `npx` would download, must not run beside a token. Empty if this process was not started by one of the commands.
+ * `npx` would download, must not run where a token is used. Empty if this process was not started by one of the
+ * commands.
  */
 export function latchkeyCommand(): readonly string[] {
   const started = process.argv[1]

@@ -8,7 +8,7 @@ import { LatchkeyError } from '@latchkey/algorand'
 export type ResponseHead = {
   readonly status: number
   readonly statusText: string
-  /** Names and values in turn, as sent. */
+  /** Alternating names and values, as sent. */
   readonly headers: readonly string[]
 }
 

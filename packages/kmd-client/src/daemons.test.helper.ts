@@ -33,7 +33,7 @@ export const transports: readonly { name: string; client: ClientOptions }[] = [
 
 const wires = ['reference', 'documented'] as const
 
-/** Both wires and both transports, one pair each: a transport carries bytes, whichever wire wrote them. */
+/** Both wires and both transports, one pair each: a transport carries bytes, regardless of the wire that wrote them. */
 export const targets: readonly Target[] = [
   ...transports.map(({ name, client }, index) => {
     const wire = wires[index]!

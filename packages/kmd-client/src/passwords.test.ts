@@ -171,7 +171,7 @@ for (const transport of transports) {
       const { write } = Socket.prototype
       mock.method(Socket.prototype, 'write', function (this: Socket, ...given: Parameters<Socket['write']>) {
         const [bytes] = given as [unknown]
-        // Only the client's requests: the proxy writes the head of its own as a text.
+        // Only the client's requests: the proxy writes its own head as a text.
         if (bytes instanceof Uint8Array && String.fromCharCode(...bytes.subarray(0, 5)) === 'POST ') record(bytes)
         return write.apply(this, given)
       })

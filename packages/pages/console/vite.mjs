@@ -5,7 +5,7 @@ import { compactApi } from '../compactApi.mjs'
 const file = (folder, names) => `console/(?:${folder})(?:${names})\\.tsx?$`
 const operations = (names) => `kmd-api/dist/operations/(?:${names})Operations\\.js$`
 
-/** What several lazy views share is two files, one about agents and one about transfers, not a file for each component. */
+/** The code that several lazy views share is in two files, one about agents and one about transfers. */
 const groups = [
   {
     name: 'agents',

@@ -204,7 +204,7 @@ function outputSchema({ output }: Pick<Description, 'output'>): object {
   }
 }
 
-/** Parameters are members of an object, even if their schema does not say so. */
+/** Parameters are members of an object, even if their schema does not declare it. */
 function objectSchema(schema: JsonSchema | undefined): object {
   return { type: 'object', ...schema }
 }

@@ -111,7 +111,7 @@ class UptoRun {
     await this.#waitForUsed(this.#sum(({ unsigned, charge }) => charge ?? unsigned.terms.maxAmount))
   }
 
-  /** No authorization is valid any more, so that only the charges count. */
+  /** Every authorization has expired, so that only the charges count. */
   async expireAll(): Promise<void> {
     await this.kill()
     this.#devnet.mine(1_020)

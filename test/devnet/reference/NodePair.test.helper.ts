@@ -106,7 +106,7 @@ export class NodePair {
   }
 
   /**
-   * Starts a devnet beside the reference node, which must have the genesis that `GET /genesis` of a devnet without
+   * Starts a devnet next to the reference node, which must have the genesis that `GET /genesis` of a devnet without
    * accounts returns, because programs read the genesis hash and the online accounts.
    */
   static async start(): Promise<NodePair> {

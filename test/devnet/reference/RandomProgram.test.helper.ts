@@ -86,7 +86,7 @@ export class RandomProgram {
   readonly #isSignature: boolean
   readonly #names: Names
   readonly #lines: string[] = []
-  /** What is known to be on the stack, the top last. */
+  /** The known types on the stack, the top last. */
   #stack: string[] = []
   #labels = 0
   #subroutines: string[] = []

@@ -162,7 +162,7 @@ function source(random: Random, names: Names, version: number, count: number): s
 
 const partCount = 6
 
-/** One session with accounts, an asset and applications of its own. */
+/** One session with its own accounts, asset and applications. */
 export class RandomSession {
   readonly #pair: NodePair
   readonly #random: Random

@@ -176,7 +176,7 @@ test('A9 a handler that fails after the settlement may be called again, for the 
   const init = { method: 'POST', headers: { 'PAYMENT-SIGNATURE': header } }
   const failed = await fetch(`${url}/a`, init)
   assert.equal(failed.status, 500)
-  // The buyer was charged, and the response says so.
+  // The buyer was charged, and the response reports it.
   assert.equal(headerJson(failed, 'payment-response')['success'], true)
   isBroken = false
   assert.equal((await repeated(`${url}/a`, header, init)).status, 200)

@@ -6,7 +6,7 @@ import { boxBytesPerReference, freeProgramBytes } from './limits.js'
 import type { Resources } from './Resources.js'
 import type { UnnamedResources } from './UnnamedResources.js'
 
-/** What an operation does to a box. */
+/** The effect of an operation on a box. */
 export type BoxUse = 'read' | 'create' | 'write' | 'delete' | 'resize'
 
 const verbs: { readonly [use in BoxUse]: string } = {

@@ -15,7 +15,7 @@
  *   back to the evaluator: `group.call(index, effects)`. Minimum balances are checked at the end of each top-level
  *   transaction only, for all accounts that it changed, those of inner transactions included;
  * - keeps an undo log, so that a nested call costs nothing until it changes something. `mark` and `rollback` are called
- *   for clear state programs only. A failed group is rolled back as a whole by the host. Several changes of one record
+ *   for clear state programs only. The host rolls a failed group back completely. Several changes of one record
  *   after the same mark need only one entry in the log: a program can change a box of 32 kB 100,000 times.
  *
  * Rejections of the host (an overspend in an inner payment) are thrown as `LatchkeyError` with the reason in the words
@@ -311,7 +311,7 @@ export abstract class Group {
   }
 }
 
-/** What a pool is made of. */
+/** The parts of a pool. */
 export type PoolOptions = {
   readonly transactions: readonly Transaction.Transaction[]
   readonly ledger: ApplicationLedger
@@ -335,7 +335,7 @@ export class Pool {
   readonly maxLogCalls: number
   readonly maxLogBytes: number
   readonly showsOpcodes: boolean
-  /** What is paid above the required fees so far, in millionths of a microAlgo. */
+  /** The amount paid above the required fees so far, in millionths of a microAlgo. */
   feeCredit: bigint
   innersLeft = maxInnerTransactions
   budgetAdded = 0

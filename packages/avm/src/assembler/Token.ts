@@ -14,7 +14,7 @@ export function end(token: Token): number {
   return token.column + token.text.length
 }
 
-/** Splits a line. A semicolon is a token of its own; comments are left out. */
+/** Splits a line. A semicolon is a separate token; comments are left out. */
 export function split(source: string, line: number): Token[] {
   const tokens: Token[] = []
   let position = 0

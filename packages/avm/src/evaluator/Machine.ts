@@ -6,7 +6,7 @@ import type { Context, Mode } from './Context.js'
 import type { Frame } from './Frame.js'
 import type { Value } from './Value.js'
 
-/** What a machine runs, and where. */
+/** The program of a machine, and its environment. */
 export type MachineOptions = {
   readonly program: Uint8Array
   readonly version: number

@@ -83,7 +83,7 @@ export class RunningGateway {
   }
 }
 
-/** Longer than the service may be silent, which has a response of its own. */
+/** Longer than the service may be silent, which has its own response. */
 function idleTimeoutMs({ timeoutMs = 0 }: GatewaySettings): number {
   return Math.max(minIdleTimeoutMs, timeoutMs + 60_000)
 }

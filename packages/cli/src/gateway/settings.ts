@@ -1,4 +1,4 @@
-/** What a gateway sells, from the options of the command and from a file. */
+/** Reads the routes that a gateway sells from the options of the command and from a file. */
 import { readFileSync } from 'node:fs'
 import { Json } from '@latchkey/algorand'
 import type { PayerLimit } from '@latchkey/x402/gateway'

@@ -14,7 +14,7 @@ export class ApiError extends LatchkeyError<'request_rejected'> {
   readonly #data: { readonly [name: string]: Value | undefined } | undefined
   #response: RawResponse | undefined
 
-  /** @param data is sent beside the hint, such as the place where a program failed. */
+  /** @param data is sent with the hint, such as the place where a program failed. */
   constructor(
     status: number,
     message: string,

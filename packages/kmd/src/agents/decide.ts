@@ -98,7 +98,7 @@ function validityRefusal(facts: Facts, { maxValidRounds }: Rules): AgentRefusal 
 
 /**
  * Refuses post-dated payments. Payments signed on many days and all valid on the same day would exceed a daily limit. An
- * authorization has no first round of its own, so its last one must be near.
+ * authorization has no first round, so its last one must be near.
  */
 function postDatedRefusal(facts: Facts, { maxValidRounds }: Rules, lastRound: LastRound): AgentRefusal | undefined {
   if (lastRound === 'unchecked') return undefined

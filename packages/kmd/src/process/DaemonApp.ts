@@ -105,7 +105,7 @@ export class DaemonApp {
   }
 
   /**
-   * Loads the libraries that wallet requests need, each in a turn of the event loop of its own. Without this call, the
+   * Loads the libraries that wallet requests need, each in a separate turn of the event loop. Without this call, the
    * first such request loads them. This takes too long to be part of the start.
    */
   async prepare(): Promise<void> {

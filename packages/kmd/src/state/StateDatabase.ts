@@ -274,7 +274,7 @@ export class StateDatabase {
   }
 
   /**
-   * Opens the file in a turn of its own, and syncs outside the event loop, so that the first transaction after a start
+   * Opens the file in a separate turn, and syncs outside the event loop, so that the first transaction after a start
    * does not block it longer than others.
    */
   async #openForWriting(): Promise<void> {

@@ -1,4 +1,4 @@
-/** The write-ahead log of the state file: a file beside it that SQLite writes each commit to. */
+/** The write-ahead log of the state file: a second file that SQLite writes each commit to. */
 import { fdatasync, fstatSync, write } from 'node:fs'
 import { promisify } from 'node:util'
 import type * as Sqlite from '@latchkey/system/sqlite'

@@ -1,5 +1,5 @@
 /**
- * The dialect of Cloudflare's `agents` package, beside the one of the specification. Its seller puts the price into
+ * The dialect of Cloudflare's `agents` package, in addition to the specification's. Its seller puts the price into
  * `_meta["x402/error"]` and not into the structured content, and reads the payment only as a text: JSON in base64. Its
  * buyer reads the price only from `_meta`.
  */
@@ -8,7 +8,7 @@ import { boundsProblem, messageBounds } from './boundedJson.js'
 
 /** In a result: the payment requirement. */
 export const errorKey = 'x402/error'
-/** In `tools/list`, beside `Discovery.paidToolKey`: the price of a tool in dollars, if it is fixed. */
+/** In `tools/list`, next to `Discovery.paidToolKey`: the price of a tool in dollars, if it is fixed. */
 export const dollarsKey = 'agents-x402/priceUSD'
 
 /** How a payment is written: as the object of the specification, or as the text of the other dialect. */

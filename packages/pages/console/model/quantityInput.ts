@@ -2,7 +2,7 @@
 import { Amount } from '@latchkey/algorand'
 import { bounds, type Limit, parseId } from '@latchkey/kmd-api/rules'
 
-/** What the number counts. */
+/** The unit of the number. */
 export type QuantityUnit = 'dollars' | 'algo' | 'payments' | 'asset'
 
 export type QuantityInput = {

@@ -1,4 +1,4 @@
-/** What was spent: by day and by payee, of all agents and the owner, or of one agent. */
+/** Spending by day and by payee, of all agents and the owner, or of one agent. */
 import { agentOperations } from '@latchkey/kmd-api/operations'
 import { useId, useState } from 'preact/hooks'
 import { Heading } from '../components/Heading.js'
@@ -18,7 +18,7 @@ export function SpendingView({ agentId }: { agentId: string | undefined }) {
   const [agents, setAgents] = useState<readonly Agent[]>([])
   usePolling(async () => setAgents((await store.daemon.call(agentOperations.ListAgents)).agents), 30_000, [store])
   const agent = agents.find((one) => one.id === agentId)
-  // An asset is a dollar if any of the agents says so: they have one asset each per network.
+  // An asset is a dollar if the rules of any agent list it: they have one asset each per network.
   const dollars = agent?.rules.dollars ?? agents.flatMap(({ rules }) => rules.dollars)
   return (
     <section aria-labelledby="spending-title">

@@ -69,7 +69,7 @@ test('verifies the maximum and settles the charge, once', { timeout }, async (t)
   const { state, transaction } = await chain.algod.transactionDetails(settled.transaction)
   assert.equal(state.type, 'confirmed')
   assert.ok(UptoPayment.isTransfer(UptoPayment.read(payload.payload).terms, transaction!))
-  // Whichever amount is named, the recorded one is the result.
+  // The recorded amount is the result, regardless of the one that is named.
   for (const amount of ['13200', '500000', '0']) assert.deepEqual(await settle(payload, amount), settled)
   assert.equal((await facilitator.verify(payload, upto)).invalidReason, 'duplicate_settlement')
   assert.equal(await balanceOf(payTo), 13_200n)

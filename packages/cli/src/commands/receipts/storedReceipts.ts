@@ -63,7 +63,7 @@ function mismatch(receipt: SignedReceipt.Receipt, { transactionId, network, url,
   return undefined
 }
 
-/** Who signed a receipt: the key that was paid, or another one. */
+/** The signer of a receipt: the key that was paid, or another one. */
 export function signerText({ verified, payment }: CheckedReceipt): string {
   if (verified === undefined) return ''
   if (payment === undefined) return verified.signer

@@ -10,7 +10,7 @@ import * as MapKey from '../MapKey.js'
 import type { StateOverlay } from '../StateOverlay.js'
 import type { StateReader } from '../StateReader.js'
 
-/** What programs read beyond the state of the group. */
+/** The values that programs read in addition to the state of the group. */
 export type ProgramChain = ChainReader & {
   /** The timestamp of the last block. */
   readonly latestTimestamp: () => bigint

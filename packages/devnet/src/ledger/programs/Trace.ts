@@ -7,7 +7,7 @@ import { type StateKind, type StateUse, stateUse } from './stateUse.js'
 
 type Instruction = ReturnType<ReturnType<typeof avm.get>['instructionAt']>
 
-/** What to record in addition to the program counters. */
+/** Selects the values to record in addition to the program counters. */
 export type TraceOptions = { readonly stack: boolean; readonly scratch: boolean; readonly state: boolean }
 
 /** One instruction. */

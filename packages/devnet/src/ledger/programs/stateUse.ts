@@ -4,7 +4,7 @@ import * as MapKey from '../MapKey.js'
 
 export type StateKind = 'global' | 'local' | 'box'
 
-/** What an instruction does to a key. */
+/** The effect of an instruction on a key. */
 type Use = 'read' | 'write' | 'delete'
 
 /** Positions below the top of the stack. Without `app`, the state is that of the running application. */

@@ -222,7 +222,7 @@ class PaidFetch {
 
 function paidOutput({ payment, state, isRepeat, receipt }: MadePayment, { chain }: AgentWallet) {
   const { charge, transactionId } = payment
-  // The charge of a price by usage is in a transaction of its own. A charge of nothing is in none.
+  // The charge of a price by usage is in a separate transaction. A charge of nothing is in none.
   const settlement = isAuthorizationId(transactionId) ? (charge?.transactionId ?? '') : transactionId
   const isOwn = receipt?.success === true && receipt.transaction === settlement
   return {

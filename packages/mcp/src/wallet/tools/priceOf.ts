@@ -29,7 +29,7 @@ export function registerPriceOf(server: McpServer, wallet: AgentWallet): void {
       status: { type: 'integer', description: 'HTTP status; 402 means that payment is required' },
       is_free: {
         type: 'boolean',
-        description: 'whether the URL can be had without paying; false for an error such as 404',
+        description: 'whether the URL is free; false for an error such as 404',
       },
       prices: list(quote, 'prices that can be paid now; paid_fetch pays the first'),
       reasons: list(reason, 'why other offers cannot be paid'),

@@ -37,7 +37,7 @@ export type Payment = {
   readonly signedMs: number
   readonly state: PaymentState
   /**
-   * What was charged of an authorized maximum, which is `amount`. Undefined for fixed prices, and until the charge was
+   * The charge within the authorized maximum, which is `amount`. Undefined for fixed prices, and until the charge was
    * found on the ledger.
    */
   readonly charge?: Charge | undefined
@@ -359,7 +359,7 @@ export type AuthorizedPayment = Pick<
 export type AuthorizationState = { readonly state: PaymentState; readonly amount?: bigint }
 
 /**
- * Finds what became of an authorization: the transfer that the seller reports, if the ledger has it and it is the
+ * Finds the outcome of an authorization: the transfer that the seller reports, if the ledger has it and it is the
  * authorized one, or, after the last valid round, the transaction with its lease in any block.
  *
  * @param settlement the transaction that the seller reports

@@ -1,4 +1,4 @@
-/** What buyers write, true or not, and what the catalogue then shows. */
+/** Checks the listings that follow from descriptions by buyers, true or not. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Discovery, type PaymentRequired } from '@latchkey/x402-wire'

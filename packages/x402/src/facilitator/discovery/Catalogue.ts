@@ -130,7 +130,7 @@ export class Catalogue {
       const found = this.#windows.touch(name)
       const isCurrent = found !== undefined && Math.abs(nowMs - found.startMs) < windowMs
       const current = isCurrent ? found : { startMs: nowMs, count: 0 }
-      // What is refused is not remembered, so that it cannot evict what is.
+      // A refused listing is not remembered, so that it cannot evict an accepted one.
       if (current.count >= limit) return false
       if (!isCurrent) this.#windows.set(name, current)
       windows.push(current)

@@ -1,5 +1,5 @@
 /**
- * Checks the `info` of a seller's description against the schema beside it, as published facilitators do. Both come from
+ * Checks the `info` of a seller's description against its schema, as published facilitators do. Both come from
  * strangers, so the check has limits on size, depth and steps, resolves references within the schema only, and runs no
  * regular expression of the schema.
  */

@@ -42,7 +42,7 @@ test('lists resources in all forms', async (t) => {
   const pagination = { limit: 50, offset: 0, total: 1 }
   const metadata = { method: 'GET', description: 'The weather' }
   const { items: _, ...others } = body
-  // The older clients read the members beside `items` and `pagination`.
+  // Older clients read members other than `items` and `pagination`.
   const resources = [{ url: `${shop}/weather`, type: 'http', metadata }]
   assert.deepEqual(others, { x402Version: 2, pagination, resources, ...pagination })
   const [item] = body['items'] as unknown as [{ [name: string]: unknown }]

@@ -220,7 +220,7 @@ test('random transfers: at most one for each authorization, within its terms', {
     const { fee, transfer, logic } = partsOf(amount)
     assert.equal(await submit(node, signedGroup(fee, transfer, logic)), 'accepted')
     charged += amount
-    // No second transfer, of the same or any other amount, whichever first valid round it has.
+    // No second transfer, of the same or any other amount, with any first valid round.
     for (const second of [amount, amountOf()]) {
       const again = partsOf(second)
       const note = Bytes.fromUtf8(`another ${count}`)

@@ -17,7 +17,7 @@ import { webStream } from './webStream.js'
 /** The largest response that is buffered by default. */
 export const defaultMaxBytes = 10 * 1024 * 1024
 
-/** A failed handler's response, without a receipt of its own. */
+/** A failed handler's response, without its own receipt. */
 export function failedResponse({ headers }: Admission, response: Response): Response {
   return changed(response, (own) => {
     own.delete(paymentResponse)

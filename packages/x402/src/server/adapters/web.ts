@@ -31,7 +31,7 @@ export type WebGateOptions<Args extends [request: Request, ...rest: unknown[]] =
    */
   maxBytes?: number | undefined
   /**
-   * What happens to a request whose path no route of the gate has: `refuse` responds with 404 and reports an error, so
+   * The response to a request whose path no route has: `refuse` responds with 404 and reports an error, so
    * that a misspelled route does not give the handler away; `free` runs the handler, for a handler with free paths. A
    * free path that ends like a paid one then needs `basePath` of the gate.
    *

@@ -81,7 +81,7 @@ export type PassUse = {
 /** A change of a payment. */
 export type PaymentChange = Pick<Payment, 'state'> & {
   readonly round?: number | undefined
-  /** What was charged of a price by usage. */
+  /** The charge within a price by usage. */
   readonly charged?: Charged | undefined
 }
 

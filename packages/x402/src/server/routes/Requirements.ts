@@ -206,7 +206,7 @@ export class Requirements {
     if (kind === undefined) return undefined
     const terms = await this.terms(accept, priced.request)
     const { payTo, asset, amount, extra: ownExtra } = terms
-    // What was used is known only after the work.
+    // The usage is known only after the work.
     const isSettledFirst = scheme === 'exact' && (await this.#isSettledFirst(accept, route, priced, terms))
     const { asset: _, ...extra } = accept.extra ?? {}
     const requirement: PaymentRequirements = {

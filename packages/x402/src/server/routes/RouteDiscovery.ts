@@ -1,4 +1,4 @@
-/** What a seller says about a route to catalogues and to programs that call it: the extension `bazaar` of its 402. */
+/** The seller's description of a route for catalogues and callers: the extension `bazaar` of its 402. */
 import { Json } from '@latchkey/algorand'
 import { Discovery, PaymentPass, type PaymentPayload, type PaymentRequired, PaymentSecret } from '@latchkey/x402-wire'
 import { OptionsError } from '../../errors.js'

@@ -143,7 +143,7 @@ class StreamedExchange extends Exchange<Response> {
     this.#pieces = []
     if (this.request.method === 'HEAD' || statusesWithoutBody.has(status)) {
       this.#stream = null
-      // A body that such a response has all the same is not read.
+      // A body that such a response has nevertheless is not read.
       this.fail(undefined)
       return null
     }

@@ -85,7 +85,7 @@ export class GuardedRequests {
     const isAllowed = (address: string): Promise<boolean> => this.#isAllowed(address)
     const options = {
       method,
-      // A connection of its own, checked for this request.
+      // A separate connection, checked for this request.
       agent: false as const,
       lookup: checkedLookup({ resolve: this.#facts.resolve, isAllowed, maxAddresses, refused }),
       maxHeaderSize,
