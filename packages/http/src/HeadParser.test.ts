@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { HeadParser } from './HeadParser.js'
+import { HeadParser } from './RequestHead.js'
 
 const head = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`
 const parse = (parser: HeadParser, text: string) => parser.parse(Buffer.from(text), text.indexOf('\r\n\r\n'))
