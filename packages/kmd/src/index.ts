@@ -5,6 +5,7 @@ export type {
   Actor,
   Anchor,
   AuditEvent,
+  AuditMode,
   AuditRecord,
   Checkpoint,
   EventName,
@@ -13,7 +14,6 @@ export type {
   ProblemType,
 } from './audit/AuditChain.js'
 export { AuditFile, type VerifyFileOptions } from './audit/AuditFile.js'
-export type { AuditMode } from './audit/AuditMode.js'
 export type { Found, FoundRecord, Query } from './audit/searchLog.js'
 export type { Verification } from './audit/verifyLog.js'
 export {

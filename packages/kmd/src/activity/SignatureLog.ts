@@ -218,3 +218,33 @@ export function transactionFacts(canonical: Uint8Array): SignedFacts {
       return { ...common, receiver: '', amount: 0n, assetId: 0n }
   }
 }
+
+/** Describing one takes up to half a millisecond. */
+const perTurn = 4
+/** During a flood, older signatures are skipped, because a reader could not follow them anyway. */
+const maxWaiting = 64
+
+/**
+ * A log that calls `onSignature` for its records, oldest first; during a flood, only for the latest. It is called after
+ * the responses, a few records at a time, so that signing does not wait.
+ */
+export function reportingLog(onSignature: (signature: SignatureRecord) => void): SignatureLog {
+  let last = 0
+  let isScheduled = false
+  const report = (): void => {
+    isScheduled = false
+    last = Math.max(last, log.lastNumber - maxWaiting)
+    for (const record of log.after(last, perTurn)) {
+      last = record.number
+      onSignature(record)
+    }
+    if (last < log.lastNumber) schedule()
+  }
+  const schedule = (): void => {
+    if (isScheduled) return
+    isScheduled = true
+    setImmediate(report)
+  }
+  const log = new SignatureLog({ onAdd: schedule })
+  return log
+}

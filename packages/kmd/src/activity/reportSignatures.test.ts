@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Transaction } from '@latchkey/algorand'
-import { reportingLog } from './reportSignatures.js'
-import type { SignatureRecord } from './SignatureLog.js'
+import { reportingLog, type SignatureRecord } from './SignatureLog.js'
 
 const key = (byte: number): Uint8Array => new Uint8Array(32).fill(byte)
 const payment = (amt: bigint): Uint8Array =>

@@ -12,7 +12,7 @@ import {
 import type { LedgerClient } from '../api/NodeClient.js'
 import type { Actor, EventName } from '../audit/AuditChain.js'
 import type { AuditLog } from '../audit/AuditLog.js'
-import * as Label from '../contacts/Label.js'
+import { comparableLabel } from '../contacts/Contacts.js'
 import { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
 import * as Secret from '../wallet/Secret.js'
@@ -150,8 +150,8 @@ export class Agents implements AgentsApi {
   find(nameOrId: string): Agent {
     const byId = this.#store.get(nameOrId)
     if (byId !== undefined) return this.#shown(byId)
-    const wanted = Label.comparable(nameOrId.slice(0, 1_000).normalize('NFC').trim())
-    const named = [...this.#store.all().values()].filter(({ agent }) => Label.comparable(agent.name) === wanted)
+    const wanted = comparableLabel(nameOrId.slice(0, 1_000).normalize('NFC').trim())
+    const named = [...this.#store.all().values()].filter(({ agent }) => comparableLabel(agent.name) === wanted)
     // A name is free again once its agent has ended. If several ended agents had it, the latest is meant.
     const found = named.find(({ agent }) => !hasEnded(agent)) ?? named.at(-1)
     if (found === undefined) throw new KmdError('agent_not_found')
@@ -417,8 +417,8 @@ export class Agents implements AgentsApi {
   #requireFree(name: string): void {
     const { live } = this
     if (live.length >= this.#mostAgents) throw new KmdError('too_many_agents')
-    const wanted = Label.comparable(name)
-    const isTaken = live.some(({ agent }) => Label.comparable(agent.name) === wanted)
+    const wanted = comparableLabel(name)
+    const isTaken = live.some(({ agent }) => comparableLabel(agent.name) === wanted)
     // Ids are looked up first, so a name equal to an id could never be found.
     if (isTaken || this.#store.get(name) !== undefined) throw new KmdError('agent_name_taken')
   }

@@ -7,7 +7,7 @@ import {
   validateKeys,
   validateRules,
 } from '@latchkey/kmd-api/rules'
-import * as Label from '../contacts/Label.js'
+import { normalizeLabel } from '../contacts/Contacts.js'
 import { KmdError } from '../errors.js'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -26,7 +26,7 @@ export function readName(given: Uint8Array): string {
 /** Returns the name as stored: 1 to 64 visible characters, like labels of addresses. @throws KmdError `bad_agent` */
 export function checkName(name: string): string {
   const message = 'name must have 1 to 64 visible characters, and must not be an address'
-  const label = Label.normalize(name)
+  const label = normalizeLabel(name)
   if (label === undefined) throw new KmdError('bad_agent', { message })
   return label
 }

@@ -1,8 +1,7 @@
 /** The implementation of an operation that `@latchkey/kmd-api` describes. */
 import type { Descriptions, FieldsOf, MembersOf, OperationId, Recording } from '@latchkey/kmd-api'
 import type { Subject } from '../audit/AuditChain.js'
-import type { AgentCaller, OwnerCaller } from './Caller.js'
-import type { Context } from './Context.js'
+import type { AgentCaller, Context, OwnerCaller } from './Context.js'
 
 /** The members of an operation's request. */
 export type InputOf<Id extends OperationId> = FieldsOf<Descriptions[Id]['request'], Buffer>

@@ -1,4 +1,5 @@
-import type { Algod } from '@latchkey/algod'
+import { type Algod, AlgodError } from '@latchkey/algod'
+import { KmdError } from '../errors.js'
 
 /** The queries that operations send to the Algorand node. */
 export type NodeClient = Pick<
@@ -23,3 +24,20 @@ export type NodeClient = Pick<
  * blocks.
  */
 export type LedgerClient = Pick<NodeClient, 'parameters' | 'blockTransactionIds' | 'leasesInBlock'>
+
+/** Runs work that needs the node. Throws an API error if there is no node or the node fails. */
+export async function withNode<T>(node: NodeClient | undefined, work: (algod: NodeClient) => Promise<T>): Promise<T> {
+  if (node === undefined) throw new KmdError('no_node')
+  try {
+    return await work(node)
+  } catch (error) {
+    if (error instanceof AlgodError)
+      throw new KmdError('node_failed', { message: explainNodeError(error), cause: error })
+    throw error
+  }
+}
+
+/** The cause and the remedy in one text, because the wire has only one. */
+export function explainNodeError({ message, hint }: AlgodError): string {
+  return hint === undefined ? message : `${message}. ${hint}`
+}

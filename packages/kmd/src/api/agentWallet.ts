@@ -4,8 +4,7 @@ import type { Agent } from '../agents/Agent.js'
 import type { Claim } from '../agents/AgentsApi.js'
 import { KmdError } from '../errors.js'
 import type { Entry } from '../wallet/WalletDirectory.js'
-import type { AgentCaller } from './Caller.js'
-import type { Context } from './Context.js'
+import type { AgentCaller, Context } from './Context.js'
 import { walletMember } from './walletMembers.js'
 
 /** The agent's wallet; none if the file is gone. */

@@ -10,8 +10,7 @@ import { type Approval, reasonOf, rulesOf } from '../agents/approvals/Approval.j
 import type { Approvals } from '../agents/approvals/Approvals.js'
 import { contentOf, shownId } from '../agents/approvals/content.js'
 import { KmdError } from '../errors.js'
-import { actorOf } from './Caller.js'
-import type { Context } from './Context.js'
+import { actorOf, type Context } from './Context.js'
 import type { Implementations } from './Implementation.js'
 
 /** The agents that requested approvals. */

@@ -5,7 +5,7 @@ import * as AnchorNote from '../audit/AnchorNote.js'
 import type { FoundRecord, Query } from '../audit/searchLog.js'
 import { KmdError } from '../errors.js'
 import type { Wallets } from '../wallet/Wallets.js'
-import { actorOf } from './Caller.js'
+import { actorOf } from './Context.js'
 import type { Implementations, InputOf } from './Implementation.js'
 
 const { mostRecords, defaultRecords, mostTextBytes } = auditBounds

@@ -1,6 +1,6 @@
 /** Operations on the address book. */
-import { decodeAddress } from './decodeAddress.js'
 import type { Implementations } from './Implementation.js'
+import { decodeAddress } from './walletMembers.js'
 
 export const contactOperations = {
   ListContacts: {

@@ -5,11 +5,10 @@ import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import * as AgentWallet from './agentWallet.js'
-import { decodeAddress } from './decodeAddress.js'
 import { endAgentsOfKey } from './endAgents.js'
 import type { Implementations } from './Implementation.js'
 import { isZero, withPassword } from './signing.js'
-import { addressesOutput } from './walletMembers.js'
+import { addressesOutput, decodeAddress } from './walletMembers.js'
 
 export const keyOperations = {
   ExportMasterKey: {

@@ -3,10 +3,9 @@ import { Address } from '@latchkey/algorand'
 import { byHandle, byHandleAndAddress, newAddress } from '../audit/subjects.js'
 import { KmdError } from '../errors.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
-import { decodeAddress } from './decodeAddress.js'
 import type { Implementations } from './Implementation.js'
 import { translateMultisigError, withPassword } from './signing.js'
-import { addressesOutput } from './walletMembers.js'
+import { addressesOutput, decodeAddress } from './walletMembers.js'
 
 export const multisigOperations = {
   ListMultisig: {

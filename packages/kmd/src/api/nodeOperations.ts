@@ -4,11 +4,10 @@ import { Bytes } from '@latchkey/algorand'
 import { apiErrors, KmdError } from '../errors.js'
 import { requireOwnAddresses } from './agentWallet.js'
 import type { NodeContext } from './Context.js'
-import { decodeAddress } from './decodeAddress.js'
 import * as Faucet from './Faucet.js'
 import type { Implementations, OutputOf } from './Implementation.js'
-import type { NodeClient } from './NodeClient.js'
-import { explain, withNode } from './withNode.js'
+import { explainNodeError, type NodeClient, withNode } from './NodeClient.js'
+import { decodeAddress } from './walletMembers.js'
 
 export const nodeOperations = {
   GetNode: { run: getNode, runAsAgent: getNode },
@@ -41,7 +40,7 @@ async function getNode({ node }: NodeContext) {
   try {
     return { is_set: true, is_reachable: true, ...(await describeNode(node)), message: '' }
   } catch (error) {
-    if (error instanceof AlgodError) return { ...noNode, is_set: true, message: explain(error) }
+    if (error instanceof AlgodError) return { ...noNode, is_set: true, message: explainNodeError(error) }
     throw error
   }
 }

@@ -3,9 +3,9 @@ import { Network, Program, SignedOffer, SignedReceipt, SignedTransaction, Transa
 import { byHandleAndAddress, signedProgram, signedTransaction, withSigner } from '../audit/subjects.js'
 import { KmdError } from '../errors.js'
 import * as AgentWallet from './agentWallet.js'
-import { decodeAddress } from './decodeAddress.js'
 import type { Implementations, InputOf } from './Implementation.js'
 import { canonicalize, isZero, signMultisig, withPassword } from './signing.js'
+import { decodeAddress } from './walletMembers.js'
 
 export const signOperations = {
   SignTransaction: {

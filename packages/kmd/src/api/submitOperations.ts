@@ -5,9 +5,8 @@ import { KmdError } from '../errors.js'
 import { requireOwnAddresses } from './agentWallet.js'
 import type { NodeContext } from './Context.js'
 import type { Implementations, InputOf, OutputOf } from './Implementation.js'
-import type { NodeClient } from './NodeClient.js'
+import { type NodeClient, withNode } from './NodeClient.js'
 import { readTransactions } from './transferOperations.js'
-import { withNode } from './withNode.js'
 
 /** A node remembers a confirmed transaction for 1,000 rounds. Some of them may pass between two requests. */
 const rememberedRounds = 900

@@ -4,11 +4,10 @@ import { Address, Amount, Bytes, SignedTransaction, TransactionFile } from '@lat
 import { KmdError } from '../errors.js'
 import { requireOwnAddresses } from './agentWallet.js'
 import type { NodeContext } from './Context.js'
-import { decodeAddress } from './decodeAddress.js'
 import * as Faucet from './Faucet.js'
 import type { Implementations, InputOf } from './Implementation.js'
-import type { NodeClient } from './NodeClient.js'
-import { explain, withNode } from './withNode.js'
+import { explainNodeError, type NodeClient, withNode } from './NodeClient.js'
+import { decodeAddress } from './walletMembers.js'
 
 const maxUint64 = 2n ** 64n - 1n
 
@@ -134,6 +133,6 @@ async function fund(algod: NodeClient, funding: Parameters<NodeClient['fund']>[0
     return await algod.fund(funding)
   } catch (error) {
     const isRefused = error instanceof AlgodError && error.code === 'rejected'
-    throw isRefused ? new KmdError('faucet_refused', { message: explain(error), cause: error }) : error
+    throw isRefused ? new KmdError('faucet_refused', { message: explainNodeError(error), cause: error }) : error
   }
 }

@@ -1,4 +1,6 @@
-/** Wallets and lists of addresses as members of responses. */
+/** Addresses and wallets as members of requests and responses. */
+import { Address } from '@latchkey/algorand'
+import { KmdError } from '../errors.js'
 import type { Entry } from '../wallet/WalletDirectory.js'
 import { driverName, driverVersion } from '../wallet/WalletFormat.js'
 
@@ -36,3 +38,16 @@ export function addressesOutput(list: readonly string[] | Promise<readonly strin
 }
 
 export const walletsOutput = memoize((entries: readonly Entry[]) => ({ wallets: entries.map(walletMember) }))
+
+/**
+ * Returns the public key of an address in a request.
+ *
+ * @throws {@link KmdError} `bad_address`.
+ */
+export function decodeAddress(text: string): Uint8Array {
+  try {
+    return Address.decode(text)
+  } catch (error) {
+    throw new KmdError('bad_address', { cause: error })
+  }
+}

@@ -296,3 +296,12 @@ function bounded(text: string): string {
 
 const isPlain = /^[ -~]{0,1024}$/
 const loneSurrogates = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
+
+/**
+ * The setting `audit`: whether signatures of agents only are recorded, or of the owner as well. All other important
+ * events are recorded in either mode.
+ */
+export type AuditMode = 'all' | 'agents'
+
+/** Every {@link AuditMode}. */
+export const auditModes: readonly AuditMode[] = ['agents', 'all']

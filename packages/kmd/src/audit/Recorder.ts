@@ -1,12 +1,10 @@
 /** Records the owner's API operations and events seen by the daemon, as the description of each operation says. */
 import type { Recording } from '@latchkey/kmd-api'
-import type { Caller, OwnerCaller } from '../api/Caller.js'
-import type { Context } from '../api/Context.js'
+import type { Caller, Context, OwnerCaller } from '../api/Context.js'
 import type { Members, Operation } from '../api/Operations.js'
 import { KmdError } from '../errors.js'
-import type { Actor, AuditEvent } from './AuditChain.js'
+import type { Actor, AuditEvent, AuditMode } from './AuditChain.js'
 import type { AuditLog } from './AuditLog.js'
-import type { AuditMode } from './AuditMode.js'
 import { LateRecords } from './LateRecords.js'
 import { RepeatedEvents } from './RepeatedEvents.js'
 

@@ -1,6 +1,7 @@
 /** Sessions of the console: an open page uses a session token instead of the API token. In memory only. */
+import { createHash } from 'node:crypto'
 import { BoundedMap } from '@latchkey/algorand'
-import * as Bearer from './Bearer.js'
+import * as Secret from '../wallet/Secret.js'
 
 export type SessionsOptions = {
   /** A monotonic clock, in milliseconds. @default performance.now */
@@ -28,8 +29,8 @@ export class Sessions {
 
   /** Returns the token of a new session. Beyond the limit, ends the least recently used session. */
   open(): string {
-    const token = Bearer.make()
-    const fingerprint = Bearer.fingerprint(token)!
+    const token = makeBearer()
+    const fingerprint = fingerprintOf(token)!
     const now = this.#now()
     this.#sessions.set(fingerprint, { fingerprint, beganAtMs: now, usedAtMs: now })
     return token
@@ -42,7 +43,7 @@ export class Sessions {
    * may be away.
    */
   use(token: string | undefined, { isWaiting = false }: { isWaiting?: boolean } = {}): Session | undefined {
-    const fingerprint = Bearer.fingerprint(token)
+    const fingerprint = fingerprintOf(token)
     const session = fingerprint === undefined ? undefined : this.#sessions.touch(fingerprint)
     if (session === undefined) return undefined
     const now = this.#now()
@@ -61,4 +62,18 @@ export class Sessions {
   clear(): void {
     this.#sessions.clear()
   }
+}
+
+/** The length of a bearer secret in characters: 32 bytes in URL-safe base64. */
+const bearerLength = 43
+
+/** Creates the secret of a session or ticket. Only its hash is stored, so that the time of a lookup reveals nothing. */
+export function makeBearer(): string {
+  return Secret.randomBytes(32).toString('base64url')
+}
+
+/** The hash of a bearer secret; undefined, at no cost, for text that `makeBearer` cannot have produced. */
+export function fingerprintOf(text: string | undefined): string | undefined {
+  if (text?.length !== bearerLength) return undefined
+  return createHash('sha256').update(text, 'latin1').digest('base64')
 }

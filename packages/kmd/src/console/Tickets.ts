@@ -1,6 +1,6 @@
 /** Tickets in links to the console. Each opens one session, once, by default within a minute. */
 import { BoundedMap } from '@latchkey/algorand'
-import * as Bearer from './Bearer.js'
+import { fingerprintOf, makeBearer } from './Sessions.js'
 
 export type TicketsOptions = {
   /** A monotonic clock, in milliseconds. @default performance.now */
@@ -21,14 +21,14 @@ export class Tickets {
 
   /** Creates a ticket. Beyond the limit, replaces the oldest. */
   create(lifetimeMs: number = defaultLifetimeMs): string {
-    const ticket = Bearer.make()
-    this.#expiresAtMs.set(Bearer.fingerprint(ticket)!, this.#now() + lifetimeMs)
+    const ticket = makeBearer()
+    this.#expiresAtMs.set(fingerprintOf(ticket)!, this.#now() + lifetimeMs)
     return ticket
   }
 
   /** Whether the ticket is valid. Redeeming invalidates it. */
   redeem(ticket: string): boolean {
-    const fingerprint = Bearer.fingerprint(ticket)
+    const fingerprint = fingerprintOf(ticket)
     const expiresAtMs = fingerprint === undefined ? undefined : this.#expiresAtMs.get(fingerprint)
     if (fingerprint === undefined || expiresAtMs === undefined) return false
     this.#expiresAtMs.delete(fingerprint)

@@ -2,7 +2,6 @@
 import { Address, Json } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { StateFile } from '../state/StateFile.js'
-import * as Label from './Label.js'
 
 export type Contact = { readonly address: string; readonly label: string }
 
@@ -37,11 +36,11 @@ export class Contacts {
    * `state_file_not_saved`.
    */
   set(address: string, text: string): string {
-    const label = Label.normalize(text)
+    const label = normalizeLabel(text)
     if (label === undefined) throw new KmdError('bad_label')
     const others = this.list().filter((contact) => contact.address !== address)
-    const name = Label.comparable(label)
-    if (others.some((other) => Label.comparable(other.label) === name)) throw new KmdError('label_taken')
+    const name = comparableLabel(label)
+    if (others.some((other) => comparableLabel(other.label) === name)) throw new KmdError('label_taken')
     if (others.length >= maxContacts) throw new KmdError('too_many_contacts')
     this.#save([...others, { address, label }])
     return label
@@ -55,7 +54,7 @@ export class Contacts {
   }
 
   #save(contacts: readonly Contact[]): void {
-    const sorted = contacts.toSorted((a, b) => order(Label.comparable(a.label), Label.comparable(b.label)))
+    const sorted = contacts.toSorted((a, b) => order(comparableLabel(a.label), comparableLabel(b.label)))
     this.#file.write({ version, contacts: sorted })
   }
 }
@@ -72,7 +71,7 @@ function parse(json: unknown): State {
     throw new Error(`it does not contain a list of at most ${maxContacts} contacts`)
   const contacts = list.map(parseContact)
   for (const member of ['address', 'label'] as const) {
-    const values = contacts.map((contact) => (member === 'label' ? Label.comparable(contact.label) : contact.address))
+    const values = contacts.map((contact) => (member === 'label' ? comparableLabel(contact.label) : contact.address))
     const seen = new Set<string>()
     for (const [index, value] of values.entries()) {
       if (seen.has(value)) throw new Error(`contact ${index + 1} has the same ${member} as another contact`)
@@ -87,7 +86,29 @@ function parseContact(json: unknown, index: number): Contact {
   if (typeof address !== 'string' || !Address.isValid(address)) {
     throw new Error(`the address of contact ${index + 1} is not valid`)
   }
-  const normal = typeof label === 'string' ? Label.normalize(label) : undefined
+  const normal = typeof label === 'string' ? normalizeLabel(label) : undefined
   if (normal === undefined) throw new Error(`the label of contact ${index + 1} is not valid`)
   return { address, label: normal }
+}
+
+/** Labels are chosen by the owner and shown next to the address in terminals and pages. */
+const maxCharacters = 64
+/** The maximum length in UTF-16, checked first because bodies may be large. */
+const maxLength = 1_000
+/** Control characters, invisible ones, and those that reorder surrounding text. The emoji selector is harmless. */
+const hidden = /[\p{C}\p{Zl}\p{Zp}]|(?!\ufe0f)\p{Default_Ignorable_Code_Point}/u
+const visible = /[\p{L}\p{N}\p{P}\p{S}]/u
+
+/** Returns a label in its stored form; undefined if it is not valid. */
+export function normalizeLabel(text: string): string | undefined {
+  if (text.length > maxLength) return undefined
+  const label = text.normalize('NFC').trim().replace(/\s+/gu, ' ')
+  if (hidden.test(text.trim()) || !visible.test(label) || [...label].length > maxCharacters) return undefined
+  // A label that is an address would be mistaken for the address.
+  return Address.isValid(label.toUpperCase()) ? undefined : label
+}
+
+/** Two labels are equal if people would read them as equal. */
+export function comparableLabel(label: string): string {
+  return label.normalize('NFKC').toLowerCase()
 }

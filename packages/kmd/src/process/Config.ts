@@ -9,7 +9,7 @@ import { Json, Suggestion } from '@latchkey/algorand'
 import { type Wire, wires } from '@latchkey/kmd-api'
 import { type Format, formats, type Level, levels } from '@latchkey/system/log'
 import { isPrivate } from '../agents/approvals/Webhook.js'
-import { type AuditMode, auditModes } from '../audit/AuditMode.js'
+import { type AuditMode, auditModes } from '../audit/AuditChain.js'
 import { StartError } from '../errors.js'
 
 /** An Algorand node. */

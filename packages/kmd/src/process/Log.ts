@@ -17,3 +17,10 @@ export class Log extends SystemLog.Log {
     super({ to: join(dataDir, fileName), ...settings })
   }
 }
+
+/** Formats an error and its cause as one log line. */
+export function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : ''
+  return `${error.message}${cause}`
+}

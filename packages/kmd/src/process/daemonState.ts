@@ -7,8 +7,7 @@ import { openState, type State } from '../state/openState.js'
 import type { Wallets } from '../wallet/Wallets.js'
 import { Closers } from './Closers.js'
 import type { Config } from './Config.js'
-import { explain } from './explain.js'
-import type { Log } from './Log.js'
+import { explain, type Log } from './Log.js'
 
 export type DaemonStateOptions = {
   dataDir: string

@@ -4,13 +4,13 @@ import * as Libsodium from '@latchkey/algorand/sodium'
 import type { ConnectionEnds, RawHandler, RawRequest, RawResponse } from '@latchkey/http'
 import type { Wire } from '@latchkey/kmd-api'
 import { KeptSignatures } from '../activity/KeptSignatures.js'
-import { reportingLog } from '../activity/reportSignatures.js'
-import { SignatureLog } from '../activity/SignatureLog.js'
+import { reportingLog, SignatureLog } from '../activity/SignatureLog.js'
 import type { Agents } from '../agents/Agents.js'
 import { ReservationKeeper } from '../agents/ReservationKeeper.js'
 import type { AgentContext, Context, OwnerContext } from '../api/Context.js'
 import type { LedgerClient } from '../api/NodeClient.js'
-import type { Recorder } from '../audit/Recorder.js'
+import type { AuditEvent } from '../audit/AuditChain.js'
+import { Recorder } from '../audit/Recorder.js'
 import { Sessions } from '../console/Sessions.js'
 import { Tickets } from '../console/Tickets.js'
 import { Contacts } from '../contacts/Contacts.js'
@@ -23,15 +23,13 @@ import { PendingBackups } from '../wallet/PendingBackups.js'
 import { openAgentParts } from './agentParts.js'
 import { accessOf, type DaemonAppOptions, logSettingsOf, overriddenBy, wireOf } from './appSettings.js'
 import { Closers } from './Closers.js'
-import type { Config } from './Config.js'
+import { type Config, type NodeSetting, settingNames } from './Config.js'
 import { openDaemonState } from './daemonState.js'
 import { type DataDirectory, openDataDirectory } from './dataDirectory.js'
-import { explain } from './explain.js'
-import type { Log } from './Log.js'
+import { explain, type Log } from './Log.js'
 import * as MetricsToken from './MetricsToken.js'
 import { makeMetrics } from './makeMetrics.js'
-import { type NodeParts, openNodeParts } from './nodeParts.js'
-import { openRecorder, settingsChanged } from './openRecorder.js'
+import { type Nodes, nodeTimeoutMs, openNodes } from './openNodes.js'
 import { PeerUsers } from './PeerUsers.js'
 import * as Settings from './Settings.js'
 import * as Token from './Token.js'
@@ -247,4 +245,50 @@ function openSignatureLog({ onSignature }: DaemonAppOptions, log: Log): Signatur
       log.write('error', `onSignature failed: ${explain(error)}`)
     }
   })
+}
+
+/** Opens a running daemon's recorder of audit records. */
+function openRecorder(context: Context, { audit: mode }: Config, log: Log): Recorder {
+  const onLost = ({ event }: AuditEvent, error: unknown): void =>
+    log.write('error', `not recorded in the audit log: ${event}: ${explain(error)}`)
+  return new Recorder({ log: context.audit, context, mode, onLost })
+}
+
+/** Records only the names, because a value may be a node's token. */
+function settingsChanged(before: Config, after: Config): AuditEvent {
+  const changed = (Object.keys(settingNames) as (keyof Config)[]).filter(
+    (setting) => before[setting] !== after[setting],
+  )
+  const detail = { settings: changed.map((setting) => settingNames[setting].name), audit: after.audit }
+  return { event: 'settings_changed', actor: { type: 'daemon' }, detail }
+}
+
+/** A running daemon's Algorand nodes, which a changed setting replaces. */
+type NodeParts = Nodes & {
+  /** Uses the nodes of changed settings from now on. */
+  readonly replace: (config: Config) => void
+}
+
+/**
+ * @param address overrides `algod` in kmd_config.json
+ * @throws AlgodError `invalid_options` for an invalid URL, or a witness that is the node itself
+ */
+function openNodeParts(address: NodeSetting | undefined, config: Config): NodeParts {
+  const open = ({ algod, algodWitnesses }: Config): Nodes => openNodes(address ?? algod, algodWitnesses)
+  let current = open(config)
+  return {
+    get node() {
+      return current.node
+    },
+    get ledger() {
+      return current.ledger
+    },
+    replace: (changed) => {
+      const old = current
+      current = open(changed)
+      // Requests in progress still use them.
+      setTimeout(() => void old.close(), nodeTimeoutMs).unref()
+    },
+    close: () => current.close(),
+  }
 }

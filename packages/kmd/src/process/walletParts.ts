@@ -1,15 +1,14 @@
 /** Opens a running daemon's wallets, their handles, and the checks of their passwords. */
 import { join } from 'node:path'
 import type { WalletContext } from '../api/Context.js'
-import { ScryptPool } from '../derivation/index.js'
+import { ScryptPool } from '../derivation/ScryptPool.js'
 import { Handles } from '../Handles.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import type { Problem } from '../wallet/WalletDirectory.js'
 import { Wallets } from '../wallet/Wallets.js'
 import { Closers } from './Closers.js'
 import type { Config } from './Config.js'
-import { explain } from './explain.js'
-import type { Log } from './Log.js'
+import { explain, type Log } from './Log.js'
 import * as Settings from './Settings.js'
 
 /** Derivation threads take half as much memory again as everything else, so they end soon after their work. */

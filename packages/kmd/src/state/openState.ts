@@ -1,11 +1,20 @@
 /** Opens the daemon's own state: its database, the audit log and the agents. Creates no file before the first write. */
 import { join } from 'node:path'
 import { Agents, type AgentsOptions } from '../agents/Agents.js'
+import { agentSchema, suspensionSchema, uptoSchema } from '../agents/agentSchema.js'
 import { Approvals, type ApprovalsOptions } from '../agents/approvals/Approvals.js'
-import { AuditLog } from '../audit/AuditLog.js'
+import { approvalSchema, approvalValiditySchema } from '../agents/approvals/approvalRow.js'
+import { roundSchema } from '../agents/Rounds.js'
+import { AuditLog, auditSchema } from '../audit/AuditLog.js'
 import * as HeadCopy from '../audit/HeadCopy.js'
-import { StateDatabase } from './StateDatabase.js'
-import { migrations } from './schema.js'
+import { type Migration, StateDatabase } from './StateDatabase.js'
+
+/** The schema of the state, by the parts that own the tables. */
+export const migrations: readonly Migration[] = [
+  [agentSchema, approvalSchema, auditSchema].join('\n'),
+  [approvalValiditySchema, roundSchema, suspensionSchema].join('\n'),
+  uptoSchema,
+]
 
 /** The name of the database in a data directory. */
 export const fileName = 'latchkey_state.db'

@@ -2,7 +2,7 @@
 import { renameSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import * as AtomicFile from '@latchkey/system/atomic-file'
-import type { ScryptPool } from '../derivation/index.js'
+import type { ScryptPool } from '../derivation/ScryptPool.js'
 import { KmdError } from '../errors.js'
 import { BlankPasswords } from './BlankPasswords.js'
 import * as Blob from './Blob.js'

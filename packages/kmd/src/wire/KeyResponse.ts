@@ -4,7 +4,7 @@
  */
 
 import type { Member, MembersOf, Wire } from '@latchkey/kmd-api'
-import * as Base64 from './Base64.js'
+import { encodeBase64Into } from './JsonBytes.js'
 import { write as writeText } from './Wire.js'
 
 /** Whether a response has a secret key. Keys inside lists are public. */
@@ -37,7 +37,7 @@ const [quote, openBracket, comma, closeBracket, zero] = [0x22, 0x5b, 0x2c, 0x5d,
 
 function writeBase64(out: Buffer, start: number, key: Uint8Array): number {
   out[start] = quote
-  const end = Base64.encodeInto(out, start + 1, key)
+  const end = encodeBase64Into(out, start + 1, key)
   out[end] = quote
   return end + 1
 }

@@ -5,7 +5,6 @@
  */
 import type { Member, MembersOf, Shape, Wire } from '@latchkey/kmd-api'
 import type { KmdError } from '../errors.js'
-import * as Utf8 from './Utf8.js'
 
 /** Writes the body of a successful response. */
 export function write<const M extends readonly Member[]>(wire: Wire, members: M, output: MembersOf<M>): string {
@@ -137,7 +136,7 @@ function scalar(
       return `"${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')}"`
     }
     case 'text':
-      return quoteText(Utf8.decode(value as Uint8Array))
+      return quoteText(decodeText(value as Uint8Array))
     case 'string':
     case 'integer':
       return quoteText(value as string)
@@ -156,8 +155,52 @@ const isPlain = /^[ !#-[\]-~]*$/
 function quoteText(text: string): string {
   if (isPlain.test(text)) return `"${text}"`
   const quoted = text
-    .split(Utf8.invalid)
+    .split(invalidByte)
     .map((part) => JSON.stringify(part).slice(1, -1))
     .join('\\ufffd')
   return `"${quoted.replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')}"`
+}
+
+/** Valid UTF-8 never decodes to a lone surrogate, so a writer can distinguish it from a character. */
+export const invalidByte = '\ud800'
+
+const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Decodes a text on this wire: bytes that are usually but not necessarily UTF-8. Invalid bytes become
+ * {@link invalidByte}.
+ */
+export function decodeText(bytes: Uint8Array): string {
+  try {
+    return strict.decode(bytes)
+  } catch {
+    return decodeLoosely(bytes)
+  }
+}
+
+function decodeLoosely(bytes: Uint8Array): string {
+  let text = ''
+  for (let at = 0; at < bytes.length; ) {
+    const length = sequenceLength(bytes[at]!)
+    const character = length === 0 ? undefined : decodeOne(bytes.subarray(at, at + length))
+    text += character ?? invalidByte
+    at += character === undefined ? 1 : length
+  }
+  return text
+}
+
+function decodeOne(sequence: Uint8Array): string | undefined {
+  try {
+    return strict.decode(sequence)
+  } catch {
+    return undefined
+  }
+}
+
+function sequenceLength(first: number): number {
+  if (first < 0x80) return 1
+  if (first >= 0xc2 && first <= 0xdf) return 2
+  if (first >= 0xe0 && first <= 0xef) return 3
+  if (first >= 0xf0 && first <= 0xf4) return 4
+  return 0
 }

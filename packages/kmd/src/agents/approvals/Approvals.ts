@@ -28,8 +28,7 @@ import {
   type StoredRefusal,
 } from './Approval.js'
 import { ApprovalTable, AskCounts, type Validity } from './ApprovalTable.js'
-import { contentOf, shownId } from './content.js'
-import { purposeOf, storedPurpose } from './purpose.js'
+import { contentOf, purposeOf, shownId, storedPurpose } from './content.js'
 import { type Waiter, Watchers } from './Watchers.js'
 
 export type ApprovalsOptions = {

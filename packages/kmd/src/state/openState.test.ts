@@ -6,9 +6,8 @@ import { Transaction } from '@latchkey/algorand'
 import { key, limit, network, pay, rulesOf, startMs, walletId } from '../agents/AgentFixture.test.helper.js'
 import { rulesText } from '../agents/AgentStore.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
-import { fileName, openState } from './openState.js'
+import { fileName, migrations, openState } from './openState.js'
 import { StateDatabase } from './StateDatabase.js'
-import { migrations } from './schema.js'
 
 const agentId = 'agent-one-id'
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import * as Base64 from './Base64.js'
+import { decodeBase64 } from './JsonBytes.js'
 import '../../../../test/seed.mjs'
 
-const decode = (text: string): string | undefined => Base64.decode(Buffer.from(text, 'latin1'))?.toString('hex')
+const decode = (text: string): string | undefined => decodeBase64(Buffer.from(text, 'latin1'))?.toString('hex')
 
 test('decodes what Buffer encodes', () => {
   fc.assert(

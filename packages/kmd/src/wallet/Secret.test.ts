@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { Slabs } from './Slabs.js'
+import { Slabs } from './Secret.js'
 
 const zeros = (length: number): Buffer => Buffer.alloc(length)
 

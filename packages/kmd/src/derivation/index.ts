@@ -1,2 +1,0 @@
-export type { Derivation } from './Job.js'
-export { type Options, ScryptPool } from './ScryptPool.js'
