@@ -1,8 +1,7 @@
 /** A development ledger that serves the algod API and the indexer API, in this process. */
 import { type FetchHandler, type RawHandler, type RequestRecord, Server, toFetch } from '@latchkey/http'
-import { DevnetError } from './DevnetError.js'
-import { type BlockMode, DevnetNode } from './DevnetNode.js'
-import type { Fault } from './Faults.js'
+import { type BlockMode, DevnetNode, type Fault } from './DevnetNode.js'
+import { DevnetError } from './errors.js'
 import * as IndexerHandler from './indexer/IndexerHandler.js'
 import * as Genesis from './ledger/Genesis.js'
 import * as MapKey from './ledger/MapKey.js'

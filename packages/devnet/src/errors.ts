@@ -1,4 +1,4 @@
-import type { ErrorRegistry } from '@latchkey/algorand'
+import { type ErrorRegistry, LatchkeyError } from '@latchkey/algorand'
 
 /** All error codes of this package, with what happened and what to do about it. */
 export const errors = {
@@ -126,3 +126,48 @@ export const errors = {
 
 /** A code of {@link errors}. */
 export type DevnetErrorCode = keyof typeof errors
+
+type DumpErrorCode = 'invalid_dump' | 'dump_version' | 'dump_network' | 'dump_too_large' | 'dump_file_unavailable'
+
+/** A dump cannot be read or written. */
+export class DumpError extends LatchkeyError<DumpErrorCode> {
+  override name = 'DumpError'
+  /** The path of the member at fault, if there is one: `document.accounts[3].microAlgos`. */
+  readonly member: string | undefined
+
+  constructor(code: DumpErrorCode, message: string, { member, cause }: { member?: string; cause?: unknown } = {}) {
+    super(code, message, { hint: errors[code].hint, cause })
+    this.member = member
+  }
+}
+
+type StateFileErrorCode = Extract<keyof typeof errors, `state_file_${string}`>
+
+/** The state file cannot be opened, replayed or written. */
+export class StateFileError extends LatchkeyError<StateFileErrorCode> {
+  override name = 'StateFileError'
+
+  constructor(code: StateFileErrorCode, message: string, { hint, cause }: { hint?: string; cause?: unknown } = {}) {
+    super(code, message, { hint: hint ?? errors[code].hint, cause })
+  }
+}
+
+type CallErrorCode =
+  | 'invalid_option'
+  | 'address_in_use'
+  | 'listen_failed'
+  | 'invalid_time'
+  | 'unknown_snapshot'
+  | 'too_many_faults'
+  | 'too_many_waiting'
+  | 'programs_not_loaded'
+  | 'outcome_changed'
+
+/** A devnet call that cannot be carried out, because of an option, a port, a time, a snapshot or a fault. */
+export class DevnetError extends LatchkeyError<CallErrorCode> {
+  override name = 'DevnetError'
+
+  constructor(code: CallErrorCode, message: string, cause?: unknown) {
+    super(code, message, { hint: errors[code].hint, cause })
+  }
+}

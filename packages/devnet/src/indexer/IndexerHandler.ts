@@ -5,12 +5,12 @@ import { ApiError } from '../rest/ApiError.js'
 import { json } from '../rest/HttpResponse.js'
 import { decodeParameter, Query } from '../rest/Parameters.js'
 import { Router } from '../rest/Route.js'
+import { version } from '../version.js'
 import { accountRoutes } from './accounts.js'
 import { applicationRoutes } from './applications.js'
 import { assetRoutes } from './assets.js'
 import { blockRoutes } from './blocks.js'
-import { healthRoutes } from './health.js'
-import type { IndexerContext, IndexerRoute } from './IndexerRoute.js'
+import type { IndexerCall, IndexerContext, IndexerRoute } from './IndexerRoute.js'
 import { TransactionIndex } from './TransactionIndex.js'
 import { Turns } from './Turns.js'
 import { transactionRoutes } from './transactions.js'
@@ -27,7 +27,7 @@ export type IndexerHandlerOptions = {
 }
 
 const router = new Router<IndexerRoute>([
-  ...healthRoutes,
+  { method: 'GET', path: '/health', access: 'open', handle: health },
   ...transactionRoutes,
   ...accountRoutes,
   ...assetRoutes,
@@ -94,4 +94,20 @@ function preflight(request: RawRequest): RawResponse {
     }
   }
   return { status: 204, headers, body: '' }
+}
+
+/**
+ * Returns the state of the indexer, which follows the ledger in the same process and is therefore never behind.
+ * `oldest-round` tells which blocks and transactions are kept.
+ */
+function health({ ledger }: IndexerCall): RawResponse {
+  const { round } = ledger.last
+  return json({
+    data: { 'migration-required': false, 'oldest-round': ledger.oldestRound, 'read-only-mode': true },
+    'db-available': true,
+    'is-migrating': false,
+    message: round.toString(),
+    round,
+    version: `latchkey-devnet ${version}`,
+  })
 }

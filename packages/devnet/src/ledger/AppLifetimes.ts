@@ -3,13 +3,23 @@
  * the indexer. Closed records are removed when the block of their closing is dropped from the history.
  */
 import type * as Block from './Block.js'
-import { addTo, removeFrom } from './idsByKey.js'
-import type { Lifetime, RecordedChange } from './Lifetime.js'
 import * as MapKey from './MapKey.js'
 import * as Delta from './programs/Delta.js'
 import { SortedList } from './SortedList.js'
 import type { State } from './State.js'
+import type { StateOverlay } from './StateOverlay.js'
 import { holdingKey } from './StateReader.js'
+
+/** Rounds. `created` is unknown for records from a dump without lifetimes; `closed` stays after a new creation. */
+export type Lifetime = { readonly created: bigint | undefined; readonly closed?: bigint | undefined }
+
+/** Changes that are about to be committed to `state`. */
+export type RecordedChange = {
+  readonly changes: StateOverlay
+  readonly state: State
+  readonly round: bigint
+  readonly applied?: readonly Block.Applied[]
+}
 
 export type AppLifetime = Lifetime & { readonly creator: MapKey.MapKey }
 export type LocalLifetime = Lifetime & { readonly key: MapKey.MapKey; readonly appId: bigint }
@@ -61,7 +71,7 @@ export class AppLifetimes {
       const created = before === undefined ? round : before.created
       if (application === undefined) {
         this.#setApplication(appId, { creator, created, closed: round })
-        addTo(this.#deletedBy, creator, appId)
+        MapKey.addId(this.#deletedBy, creator, appId)
         this.#closings.push({ round, appId })
       } else if (before === undefined) this.#setApplication(appId, { creator, created })
     }
@@ -70,10 +80,10 @@ export class AppLifetimes {
       const created = before === undefined ? round : before.created
       if (local === undefined) {
         this.#setLocal(id, { key, appId, created, closed: round })
-        addTo(this.#closedLocals, key, appId)
+        MapKey.addId(this.#closedLocals, key, appId)
         this.#closings.push({ round, local: id })
       } else {
-        removeFrom(this.#closedLocals, key, appId)
+        MapKey.removeId(this.#closedLocals, key, appId)
         if (before === undefined) this.#setLocal(id, { key, appId, created })
       }
     }
@@ -96,7 +106,7 @@ export class AppLifetimes {
     if (lifetime === undefined || state.application(appId) !== undefined) return
     this.applications.delete(appId)
     this.order.delete(appId)
-    removeFrom(this.#deletedBy, lifetime.creator, appId)
+    MapKey.removeId(this.#deletedBy, lifetime.creator, appId)
   }
 
   #forgetLocal(id: string, round: bigint, state: State): void {
@@ -104,7 +114,7 @@ export class AppLifetimes {
     if (lifetime?.closed !== round || state.local(lifetime.key, lifetime.appId) !== undefined) return
     const { key, appId } = lifetime
     this.#locals.delete(id)
-    removeFrom(this.#closedLocals, key, appId)
+    MapKey.removeId(this.#closedLocals, key, appId)
     const members = this.#members.get(appId)
     members?.delete(key)
     if (members?.size === 0) this.#members.delete(appId)
@@ -142,12 +152,12 @@ export class AppLifetimes {
     for (const [appId, { closed, creator }] of this.applications) {
       if (closed === undefined) continue
       closings.push({ round: closed, appId })
-      if (state.application(appId) === undefined) addTo(this.#deletedBy, creator, appId)
+      if (state.application(appId) === undefined) MapKey.addId(this.#deletedBy, creator, appId)
     }
     for (const [local, { closed, key, appId }] of this.#locals) {
       if (closed === undefined) continue
       closings.push({ round: closed, local })
-      if (state.local(key, appId) === undefined) addTo(this.#closedLocals, key, appId)
+      if (state.local(key, appId) === undefined) MapKey.addId(this.#closedLocals, key, appId)
     }
     this.#closings = closings.sort((a, b) => (a.round < b.round ? -1 : a.round > b.round ? 1 : 0))
   }

@@ -6,7 +6,6 @@ import * as Commitment from './Commitment.js'
 import * as Consensus from './Consensus.js'
 import type { Chain } from './Evaluate.js'
 import type { IncomingTransaction } from './IncomingTransaction.js'
-import * as Load from './Load.js'
 import * as MapKey from './MapKey.js'
 import * as Delta from './programs/Delta.js'
 
@@ -18,7 +17,7 @@ export type Block = {
   readonly hash512: Uint8Array
   readonly header: Uint8Array
   /** The load and the tax in the header. */
-  readonly load: Load.Load
+  readonly load: Load
   readonly transactions: readonly BlockTransaction[]
 }
 
@@ -49,7 +48,7 @@ const stateProofs = Uint8Array.of(0x81, 0x00, 0x81, 0xa1, 0x6e, 0xcd, 0x02, 0x00
 export function make({ chain, previous, timestamp, transactionCount, applied }: BlockInput): Block {
   const round = previous === undefined ? 0n : previous.round + 1n
   const entries = applied.map(({ transaction: { decoded }, outcome }) => commitmentEntryOf(decoded, outcome))
-  const load = { load: Load.of(entries), tax: previous === undefined ? 0n : Load.nextTax(previous.load) }
+  const load = { load: loadOf(entries), tax: previous === undefined ? 0n : nextTax(previous.load) }
   const roots = Commitment.ofRound(round, entries)
   const header = encodeHeader([
     ['bi', previous && bonusMicroAlgos],
@@ -194,4 +193,47 @@ export function sizeOf({ header, transactions }: Block): number {
     (sum, { signed, outcome }) => sum + signed.length + (outcome.delta?.length ?? 0),
     header.length,
   )
+}
+
+/**
+ * How full a block is, and the resulting tax on fees, which nodes do not charge yet. Both in millionths: of the largest
+ * block, and of the minimum fee.
+ */
+type Load = { readonly load: bigint; readonly tax: bigint }
+
+const million = 1_000_000n
+/** A block with this load does not change the tax. */
+const targetLoad = million / 2n
+/** A full block adds this to the tax and multiplies it by as much more; an empty one does the opposite. */
+const maxTaxChange = million / 10n
+
+/** The load of a block with these transactions. */
+function loadOf(entries: readonly Commitment.Entry[]): bigint {
+  const bytes = entries.reduce((sum, { entry }) => sum + entry.length, 0)
+  return (BigInt(bytes) * million) / BigInt(Consensus.maxBlockTransactionBytes)
+}
+
+/** Reads the load and tax of a header. Names are in order, so those after the load are not read. */
+export function loadOfHeader(header: Uint8Array): Load {
+  const reader = new Msgpack.Reader(header)
+  const found = { ct: 0n, ld: 0n }
+  for (let left = reader.mapHeader(); left > 0; left--) {
+    const name = reader.str()
+    if (name > 'ld') break
+    if (name === 'ct' || name === 'ld') found[name] = reader.uint()
+    else reader.skip()
+  }
+  return { load: found.ld, tax: found.ct }
+}
+
+/** Returns the tax of the next block. */
+export function nextTax({ load, tax }: Load): bigint {
+  if (load <= targetLoad) {
+    const down = (maxTaxChange * (targetLoad - load)) / targetLoad
+    const lowered = (tax * (million - down)) / million
+    return lowered > down ? lowered - down : 0n
+  }
+  const up = (maxTaxChange * (load - targetLoad)) / targetLoad
+  const raised = (tax * (million + up)) / million + up
+  return raised > Consensus.maxUint64 ? Consensus.maxUint64 : raised
 }

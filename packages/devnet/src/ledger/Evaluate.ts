@@ -3,7 +3,7 @@ import { Hash, LatchkeyError } from '@latchkey/algorand'
 import type { CallGroup, Effects, Observer, SimulationLimits } from '@latchkey/avm'
 import { type Account, isNone, minBalance } from './Account.js'
 import { apply, type Context, type Outcome } from './apply/index.js'
-import type { Chain } from './Chain.js'
+import type { Chain } from './checkWellFormed.js'
 import * as Fees from './Fees.js'
 import type { IncomingTransaction } from './IncomingTransaction.js'
 import { LedgerError } from './LedgerError.js'
@@ -14,7 +14,7 @@ import * as Delta from './programs/Delta.js'
 import type { StateOverlay } from './StateOverlay.js'
 import { leaseKey } from './StateReader.js'
 
-export type { Chain } from './Chain.js'
+export type { Chain } from './checkWellFormed.js'
 
 export type Evaluation = {
   readonly chain: Chain

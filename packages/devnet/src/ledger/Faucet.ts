@@ -1,7 +1,7 @@
 /** Funds accounts without a signature: Algos from the faucet account, assets from their creator, and opt-ins. */
 import { minBalance } from './Account.js'
-import * as Algos from './apply/Algos.js'
 import * as Assets from './apply/Assets.js'
+import { moveAlgos } from './apply/Payment.js'
 import type { FundChange } from './LedgerChange.js'
 import { LedgerError } from './LedgerError.js'
 import * as MapKey from './MapKey.js'
@@ -15,9 +15,9 @@ export function evaluate(
   below: StateReader,
 ): StateOverlay {
   const overlay = new StateOverlay(below)
-  Algos.move(overlay, faucet, to, microAlgos)
+  moveAlgos(overlay, faucet, to, microAlgos)
   for (const { assetId, amount } of assets) {
-    const { creator, defaultFrozen } = Assets.get(overlay, assetId)
+    const { creator, defaultFrozen } = Assets.getAsset(overlay, assetId)
     const isOptedIn = overlay.holding(to, assetId) !== undefined
     if (!isOptedIn) overlay.putHolding(to, assetId, { amount: 0n, frozen: defaultFrozen })
     Assets.takeOut(overlay, creator, assetId, amount, true)
@@ -26,7 +26,7 @@ export function evaluate(
   // A holding raises the minimum balance. Without the Algos for it the account could not use the received assets.
   const { microAlgos: has } = overlay.account(to)
   const needs = minBalance(overlay.account(to))
-  if (has < needs && assets.length > 0) Algos.move(overlay, faucet, to, needs - has)
+  if (has < needs && assets.length > 0) moveAlgos(overlay, faucet, to, needs - has)
   else if (has < needs) {
     throw new LedgerError(
       'rule_violation',

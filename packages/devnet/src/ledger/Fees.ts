@@ -1,6 +1,5 @@
 /** Fees, which are pooled in a group. */
 import type { Submission, Transaction } from '@latchkey/algorand'
-import * as AlgodAmount from './AlgodAmount.js'
 import * as Consensus from './Consensus.js'
 
 /** A signed transaction, as far as its fee depends on it. */
@@ -57,6 +56,20 @@ export function shortfall(group: readonly Paying[]): string | undefined {
   const needed = required(used)
   if (fees >= needed) return undefined
   const usageText = `${used / million}.${(used % million).toString().padStart(6, '0')}`
-  const base = AlgodAmount.format(Consensus.minFeeMicroAlgos)
-  return `txgroup with ${AlgodAmount.format(fees)} fees is less than ${AlgodAmount.format(needed)} (usage=${usageText} * base=${base})`
+  const base = formatMicroAlgos(Consensus.minFeeMicroAlgos)
+  return `txgroup with ${formatMicroAlgos(fees)} fees is less than ${formatMicroAlgos(needed)} (usage=${usageText} * base=${base})`
+}
+
+/** Formats microAlgos as in algod's messages: `0.0A`, `999uA`, `1mA`, `1.500mA`, `2A`, `2.500000A`. */
+export function formatMicroAlgos(microAlgos: bigint): string {
+  if (microAlgos === 0n) return '0.0A'
+  if (microAlgos < 1_000n) return `${microAlgos}uA`
+  if (microAlgos < 1_000_000n) return inUnits(microAlgos, 1_000n, 3, 'mA')
+  return inUnits(microAlgos, 1_000_000n, 6, 'A')
+}
+
+function inUnits(microAlgos: bigint, unit: bigint, digits: number, name: string): string {
+  const fraction = microAlgos % unit
+  const whole = microAlgos / unit
+  return fraction === 0n ? `${whole}${name}` : `${whole}.${fraction.toString().padStart(digits, '0')}${name}`
 }

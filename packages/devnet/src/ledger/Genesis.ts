@@ -1,7 +1,7 @@
 /** The genesis: initial balances, and the document whose hash identifies the network. */
 import { createHash } from 'node:crypto'
 import { Address, Bytes, Ed25519, Hash, Mnemonic, Network } from '@latchkey/algorand'
-import { DevnetError } from '../DevnetError.js'
+import { DevnetError } from '../errors.js'
 import type { Asset, Participation } from './Account.js'
 import * as Consensus from './Consensus.js'
 import type { Chain } from './Evaluate.js'

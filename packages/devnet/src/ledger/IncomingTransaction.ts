@@ -6,8 +6,7 @@ import { BoundedMap, Group, Hash, type Multisig, type Submission, Transaction } 
 import { checkWellFormed, type SpecialAddresses } from './checkWellFormed.js'
 import { LedgerError } from './LedgerError.js'
 import * as MapKey from './MapKey.js'
-import { multisigReason } from './multisigReason.js'
-import { verify, verifyMultisig } from './nodeSignature.js'
+import { multisigReason, verify, verifyMultisig } from './nodeSignature.js'
 import * as postQuantumSignature from './postQuantumSignature.js'
 import * as LogicSignature from './programs/LogicSignature.js'
 

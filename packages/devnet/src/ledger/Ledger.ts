@@ -3,7 +3,7 @@
  * closing it makes them part of the ledger. `DevnetNode` decides when that happens.
  */
 import { BoundedMap, Bytes, Submission } from '@latchkey/algorand'
-import { DevnetError } from '../DevnetError.js'
+import { DevnetError } from '../errors.js'
 import * as Block from './Block.js'
 import { Clock, type ClockState, initial as initialClock, latestTimestamp } from './Clock.js'
 import * as Consensus from './Consensus.js'
@@ -12,19 +12,18 @@ import * as Faucet from './Faucet.js'
 import type { Genesis } from './Genesis.js'
 import { History, type HistoryLimits } from './History.js'
 import * as IncomingTransaction from './IncomingTransaction.js'
-import type { FundChange, LedgerChange } from './LedgerChange.js'
+import type { FundChange, LedgerChange, Snapshot } from './LedgerChange.js'
 import { LedgerError } from './LedgerError.js'
 import { Lifetimes } from './Lifetimes.js'
 import * as MapKey from './MapKey.js'
-import { OnlineStake } from './OnlineStake.js'
 import type { ProgramChain } from './programs/ApplicationHost.js'
 import { chainReader } from './programs/chainReader.js'
 import { outcomeDigest } from './programs/outcomeDigest.js'
 import * as Simulation from './Simulation.js'
-import type { Snapshot } from './Snapshot.js'
 import { State } from './State.js'
 import { changesOf, RecentDeltas } from './StateDelta.js'
 import { StateOverlay } from './StateOverlay.js'
+import { OnlineStake } from './Totals.js'
 
 export type LedgerOptions = {
   genesis: Genesis

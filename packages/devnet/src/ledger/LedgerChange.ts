@@ -1,7 +1,9 @@
 /** The changes of a ledger. Two ledgers that replay the same changes in the same order are in the same state. */
+import type { Block } from './Block.js'
 import type { ClockState } from './Clock.js'
+import type { LifetimesCopy } from './Lifetimes.js'
 import type { MapKey } from './MapKey.js'
-import type { Snapshot } from './Snapshot.js'
+import type { StateCopy } from './State.js'
 
 export type LedgerChange =
   /** A group accepted into the open block: its concatenated signed transactions. */
@@ -26,4 +28,16 @@ export type FundChange = {
   readonly microAlgos: bigint
   /** Each asset is opted in to, with the Algos for its minimum balance. The amount, if any, is then moved. */
   readonly assets: readonly { readonly assetId: bigint; readonly amount: bigint }[]
+}
+
+/** The complete state of a ledger. */
+export type Snapshot = {
+  readonly state: StateCopy
+  /** The latest blocks, oldest first; at least one. */
+  readonly blocks: readonly Block[]
+  /** Accepted groups that are not in a block yet. */
+  readonly pending: readonly Uint8Array[]
+  readonly clock: ClockState
+  /** Absent if the ledger does not track them. */
+  readonly lifetimes?: LifetimesCopy | undefined
 }

@@ -3,17 +3,15 @@
  * contain. Used only for the indexer. Closed records are removed when the block of their closing is dropped from the history.
  */
 import type { Submission } from '@latchkey/algorand'
-import { AppLifetimes, type AppLifetimesCopy } from './AppLifetimes.js'
+import { AppLifetimes, type AppLifetimesCopy, type Lifetime, type RecordedChange } from './AppLifetimes.js'
 import type * as Block from './Block.js'
-import { addTo, removeFrom } from './idsByKey.js'
-import type { Lifetime, RecordedChange } from './Lifetime.js'
 import * as MapKey from './MapKey.js'
 import * as Delta from './programs/Delta.js'
 import { SortedList } from './SortedList.js'
 import type { State } from './State.js'
 import { holdingKey } from './StateReader.js'
 
-export type { Lifetime, RecordedChange } from './Lifetime.js'
+export type { Lifetime, RecordedChange } from './AppLifetimes.js'
 
 export type SignatureType = 'sig' | 'msig' | 'lsig'
 
@@ -103,7 +101,7 @@ export class Lifetimes {
       const created = before === undefined ? round : before.created
       if (asset === undefined) {
         this.#setAsset(assetId, { creator, created, closed: round })
-        addTo(this.#destroyedBy, creator, assetId)
+        MapKey.addId(this.#destroyedBy, creator, assetId)
         this.#closings.push({ round, assetId })
       } else if (before === undefined) this.#setAsset(assetId, { creator, created })
     }
@@ -116,10 +114,10 @@ export class Lifetimes {
       if (holding === undefined) {
         const frozen = state.holding(key, assetId)?.frozen ?? before?.frozen ?? false
         this.#setHolding(id, { key, assetId, created, closed: round, frozen })
-        addTo(this.#closedHoldings, key, assetId)
+        MapKey.addId(this.#closedHoldings, key, assetId)
         this.#closings.push({ round, holding: id })
       } else {
-        removeFrom(this.#closedHoldings, key, assetId)
+        MapKey.removeId(this.#closedHoldings, key, assetId)
         if (before === undefined) this.#setHolding(id, { key, assetId, created, frozen: false })
       }
     }
@@ -147,7 +145,7 @@ export class Lifetimes {
       if (asset === undefined || state.asset(closing.assetId) !== undefined) return
       this.assets.delete(closing.assetId)
       this.assetOrder.delete(closing.assetId)
-      removeFrom(this.#destroyedBy, asset.creator, closing.assetId)
+      MapKey.removeId(this.#destroyedBy, asset.creator, closing.assetId)
     } else this.#forgetHolding(closing.holding, closing.round, state)
   }
 
@@ -156,7 +154,7 @@ export class Lifetimes {
     if (lifetime?.closed !== round || state.holding(lifetime.key, lifetime.assetId) !== undefined) return
     const { key, assetId } = lifetime
     this.#holdings.delete(id)
-    removeFrom(this.#closedHoldings, key, assetId)
+    MapKey.removeId(this.#closedHoldings, key, assetId)
     const holders = this.#holders.get(assetId)
     holders?.delete(key)
     if (holders?.size === 0) this.#holders.delete(assetId)
@@ -212,12 +210,12 @@ export class Lifetimes {
     for (const [assetId, { closed, creator }] of this.assets) {
       if (closed === undefined) continue
       closings.push({ round: closed, assetId })
-      if (state.asset(assetId) === undefined) addTo(this.#destroyedBy, creator, assetId)
+      if (state.asset(assetId) === undefined) MapKey.addId(this.#destroyedBy, creator, assetId)
     }
     for (const [holding, { closed, key, assetId }] of this.#holdings) {
       if (closed === undefined) continue
       closings.push({ round: closed, holding })
-      if (state.holding(key, assetId) === undefined) addTo(this.#closedHoldings, key, assetId)
+      if (state.holding(key, assetId) === undefined) MapKey.addId(this.#closedHoldings, key, assetId)
     }
     this.#closings = closings.sort((a, b) => (a.round < b.round ? -1 : a.round > b.round ? 1 : 0))
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sign, TestNode } from '../testing/TestNode.test.helper.js'
-import * as Load from './Load.js'
+import { nextTax } from './Block.js'
 
 const headerOf = async (node: TestNode, round: bigint) => (await node.get(`/v2/blocks/${round}`)).json.block
 
@@ -55,6 +55,6 @@ test('computes the tax of the next block', () => {
     [0n, 100_000n, 0n],
     [1_000_000n, 2n ** 64n - 1n, 2n ** 64n - 1n],
   ] as const) {
-    assert.equal(Load.nextTax({ load, tax }), next, `${load} ${tax}`)
+    assert.equal(nextTax({ load, tax }), next, `${load} ${tax}`)
   }
 })

@@ -35,3 +35,17 @@ export function address(key: MapKey): string {
 export function fromAddress(text: string): MapKey {
   return of(Address.decode(text))
 }
+
+/** Adds an id to those of a key, such as an asset to those of its holder. */
+export function addId(index: Map<MapKey, Set<bigint>>, key: MapKey, id: bigint): void {
+  const ids = index.get(key)
+  if (ids === undefined) index.set(key, new Set([id]))
+  else ids.add(id)
+}
+
+/** Removes an id, and the key with its last id. */
+export function removeId(index: Map<MapKey, Set<bigint>>, key: MapKey, id: bigint): void {
+  const ids = index.get(key)
+  ids?.delete(id)
+  if (ids?.size === 0) index.delete(key)
+}

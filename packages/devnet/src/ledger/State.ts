@@ -1,7 +1,6 @@
 /** The state after the last block. */
 import { type Account, type Asset, type Holding, isNone, none } from './Account.js'
-import { addTo, removeFrom } from './idsByKey.js'
-import type { MapKey } from './MapKey.js'
+import { addId, type MapKey, removeId } from './MapKey.js'
 import type { AppRecord, LocalState } from './programs/AppRecords.js'
 import type { BoxChange, HoldingChange, LocalChange, OverlayTarget } from './StateOverlay.js'
 import { type Duplicate, type DuplicateQuery, holdingKey, type StateReader } from './StateReader.js'
@@ -129,40 +128,40 @@ export class State implements StateReader, OverlayTarget {
   setHolding({ key, assetId, holding }: HoldingChange): void {
     if (holding === undefined) {
       this.#holdings.delete(holdingKey(key, assetId))
-      removeFrom(this.#heldBy, key, assetId)
+      removeId(this.#heldBy, key, assetId)
     } else {
       this.#holdings.set(holdingKey(key, assetId), { key, assetId, holding })
-      addTo(this.#heldBy, key, assetId)
+      addId(this.#heldBy, key, assetId)
     }
   }
 
   setAsset(assetId: bigint, asset: Asset | undefined): void {
     const before = this.#assets.get(assetId)
-    if (before !== undefined) removeFrom(this.#createdBy, before.creator, assetId)
+    if (before !== undefined) removeId(this.#createdBy, before.creator, assetId)
     if (asset === undefined) this.#assets.delete(assetId)
     else {
       this.#assets.set(assetId, asset)
-      addTo(this.#createdBy, asset.creator, assetId)
+      addId(this.#createdBy, asset.creator, assetId)
     }
   }
 
   setApplication(appId: bigint, application: AppRecord | undefined): void {
     const before = this.#applications.get(appId)
-    if (before !== undefined) removeFrom(this.#appsCreatedBy, before.params.creator, appId)
+    if (before !== undefined) removeId(this.#appsCreatedBy, before.params.creator, appId)
     if (application === undefined) this.#applications.delete(appId)
     else {
       this.#applications.set(appId, application)
-      addTo(this.#appsCreatedBy, application.params.creator, appId)
+      addId(this.#appsCreatedBy, application.params.creator, appId)
     }
   }
 
   setLocal({ key, appId, local }: LocalChange): void {
     if (local === undefined) {
       this.#locals.delete(holdingKey(key, appId))
-      removeFrom(this.#appsOptedInBy, key, appId)
+      removeId(this.#appsOptedInBy, key, appId)
     } else {
       this.#locals.set(holdingKey(key, appId), { key, appId, local })
-      addTo(this.#appsOptedInBy, key, appId)
+      addId(this.#appsOptedInBy, key, appId)
     }
   }
 

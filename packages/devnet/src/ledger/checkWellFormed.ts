@@ -140,3 +140,9 @@ function ofAny(txn: Txn, { rewardsPool }: SpecialAddresses): string | undefined 
   if (sender === rewardsPool) return 'transaction from incentive pool is invalid'
   return sender === MapKey.zero ? 'transaction cannot have zero sender' : undefined
 }
+
+/** A network: its special addresses, and what transactions name it by. */
+export type Chain = SpecialAddresses & {
+  readonly genesisId: string
+  readonly genesisHash: MapKey.MapKey
+}

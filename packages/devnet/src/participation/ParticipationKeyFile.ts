@@ -2,8 +2,7 @@
 import { Msgpack } from '@latchkey/algorand'
 import type { Participation } from '../ledger/Account.js'
 import * as MapKey from '../ledger/MapKey.js'
-import { ParticipationError } from './ParticipationError.js'
-import { type Column, SqliteFile } from './SqliteFile.js'
+import { type Column, ParticipationError, SqliteFile } from './SqliteFile.js'
 
 export type ParticipationKeyFile = {
   readonly account: MapKey.MapKey

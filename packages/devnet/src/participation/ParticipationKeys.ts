@@ -7,8 +7,8 @@ import { Bytes, Ed25519, Hash, Msgpack } from '@latchkey/algorand'
 import type { Participation } from '../ledger/Account.js'
 import type { AccountParticipation } from '../ledger/Genesis.js'
 import * as MapKey from '../ledger/MapKey.js'
-import { ParticipationError } from './ParticipationError.js'
 import * as ParticipationKeyFile from './ParticipationKeyFile.js'
+import { ParticipationError } from './SqliteFile.js'
 
 export type ParticipationKey = AccountParticipation & { readonly id: MapKey.MapKey }
 

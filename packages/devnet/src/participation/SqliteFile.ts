@@ -2,7 +2,7 @@
  * Reads the rows of a table in the bytes of an SQLite database. Participation keys come in this format, from anybody
  * who may use the node. Only rows are read, so views, triggers and indexes of the file have no effect.
  */
-import { ParticipationError } from './ParticipationError.js'
+import { LatchkeyError } from '@latchkey/algorand'
 
 export type Column = null | bigint | string | Uint8Array
 
@@ -178,4 +178,13 @@ function at(bytes: Buffer, position: number, length: number): number {
 /** The error text of SQLite. */
 function damaged(): ParticipationError {
   return new ParticipationError('database disk image is malformed')
+}
+
+/** A participation key that the node rejects. This error never leaves the package. */
+export class ParticipationError extends LatchkeyError<'request_rejected'> {
+  override name = 'ParticipationError'
+
+  constructor(message: string) {
+    super('request_rejected', message, { hint: 'use a file created by goal or algokey' })
+  }
 }

@@ -1,5 +1,6 @@
 /** Simulates a group. */
-import type { Submission } from '@latchkey/algorand'
+import { Json, Msgpack, Submission } from '@latchkey/algorand'
+import type { UnnamedSet } from '@latchkey/avm'
 import type { RawAnswer } from '@latchkey/http'
 import type { DevnetNode } from '../DevnetNode.js'
 import * as Consensus from '../ledger/Consensus.js'
@@ -14,9 +15,7 @@ import { resultOf } from './effectsValue.js'
 import * as HttpResponse from './HttpResponse.js'
 import { SignedBytes, type Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
-import * as SimulateRequest from './SimulateRequest.js'
 import { initialStatesValue, traceValue } from './traceValue.js'
-import { unnamedValue } from './unnamedValue.js'
 
 export const simulateRoutes: readonly Route[] = [
   {
@@ -35,7 +34,7 @@ const moreLogging = { maxLogCalls: 2_048, maxLogBytes: 65_536 }
 async function simulate({ node, request, query }: RouteContext): Promise<RawAnswer> {
   const body = await request.body()
   if (body.length > maxBodyBytes) throw new ApiError(400, 'http: request body too large')
-  const simulation = SimulateRequest.read(body)
+  const simulation = readRequest(body)
   const group = checkRequest(simulation, node)
   const result = await avm.withPrograms(() => run(simulation, group, node))
   // As on a node, the format is read last.
@@ -47,7 +46,7 @@ const fail = (message: string): never => {
 }
 
 /** Checks the options in the order of a node, and returns the one group. */
-function checkRequest({ groups, round, flags, trace }: SimulateRequest.SimulateRequest, node: DevnetNode) {
+function checkRequest({ groups, round, flags, trace }: SimulateRequest, node: DevnetNode) {
   const { maxGroupSize } = Consensus
   for (const { length } of groups) {
     if (length === 0) fail('empty txgroup')
@@ -78,7 +77,7 @@ function checkBudget(extraOpcodeBudget: bigint, { failure }: SimulationResult): 
 }
 
 function run(
-  { flags, extraOpcodeBudget, trace }: SimulateRequest.SimulateRequest,
+  { flags, extraOpcodeBudget, trace }: SimulateRequest,
   group: readonly Submission.Decoded[],
   { ledger }: DevnetNode,
 ) {
@@ -101,7 +100,7 @@ function run(
   }
 }
 
-function traceOptions(trace: SimulateRequest.TraceConfig): TraceOptions {
+function traceOptions(trace: TraceConfig): TraceOptions {
   return {
     stack: trace['stack-change'] ?? false,
     scratch: trace['scratch-change'] ?? false,
@@ -110,7 +109,7 @@ function traceOptions(trace: SimulateRequest.TraceConfig): TraceOptions {
 }
 
 function responseOf(
-  simulation: SimulateRequest.SimulateRequest,
+  simulation: SimulateRequest,
   group: readonly Submission.Decoded[],
   result: SimulationResult,
   { ledger }: DevnetNode,
@@ -158,7 +157,7 @@ function optional<T>(value: T | undefined, write: (value: T) => Value | undefine
   return value === undefined ? undefined : write(value)
 }
 
-function overridesOf({ flags, extraOpcodeBudget }: SimulateRequest.SimulateRequest): Value | undefined {
+function overridesOf({ flags, extraOpcodeBudget }: SimulateRequest): Value | undefined {
   const overrides = {
     'allow-empty-signatures': flags['allow-empty-signatures'] || undefined,
     'allow-unnamed-resources': flags['allow-unnamed-resources'] || undefined,
@@ -170,10 +169,169 @@ function overridesOf({ flags, extraOpcodeBudget }: SimulateRequest.SimulateReque
   return isNone(overrides) ? undefined : overrides
 }
 
-function onlySet(trace: SimulateRequest.TraceConfig): { [name: string]: boolean } {
+function onlySet(trace: TraceConfig): { [name: string]: boolean } {
   return Object.fromEntries(Object.entries(trace).filter(([, on]) => on))
 }
 
 function isNone(members: { readonly [name: string]: unknown }): boolean {
   return Object.values(members).every((member) => member === undefined || member === false)
+}
+
+/**
+ * Returns the resources that programs used although the group does not name them. Empty members are omitted, and so is
+ * the whole if all are empty.
+ */
+function unnamedValue(set: UnnamedSet | undefined): Value | undefined {
+  if (set === undefined || set.isEmpty) return undefined
+  const { accounts, assets, apps, holdings, locals, boxes, extraBoxReferences } = set
+  return {
+    accounts: listed([...accounts].map(MapKey.address)),
+    'app-locals': listed(
+      [...locals.values()].map(({ address, id }) => ({ account: MapKey.address(address), app: id })),
+    ),
+    apps: listed([...apps]),
+    'asset-holdings': listed(
+      [...holdings.values()].map(({ address, id }) => ({ account: MapKey.address(address), asset: id })),
+    ),
+    assets: listed([...assets]),
+    boxes: listed(boxes.map(({ appId, name }) => ({ app: appId, name: MapKey.bytes(name) }))),
+    'extra-box-refs': extraBoxReferences || undefined,
+  }
+}
+
+function listed(values: readonly Value[]): Value | undefined {
+  return values.length === 0 ? undefined : values
+}
+
+type TraceConfig = { [name in (typeof traceFlags)[number]]?: boolean }
+
+type SimulateRequest = {
+  groups: Submission.Decoded[][]
+  round: bigint
+  flags: { [name in (typeof flags)[number]]?: boolean }
+  extraOpcodeBudget: bigint
+  trace: TraceConfig
+}
+
+const flags = ['allow-empty-signatures', 'allow-more-logging', 'allow-unnamed-resources', 'fix-signers'] as const
+const traceFlags = ['enable', 'scratch-change', 'stack-change', 'state-change'] as const
+/** Limits on the input; both are above the accepted maximum. */
+const maxGroupsRead = 100
+const maxTransactionsRead = 100
+
+const nil = 0xc0
+
+function readRequest(body: Buffer): SimulateRequest {
+  if (body.length === 0) throw new ApiError(400, 'failed to decode object: EOF')
+  try {
+    // A node reads nil as a request without members.
+    if (body[0] === nil) return emptyRequest()
+    // No JSON text begins with a byte that begins a msgpack map.
+    return (body[0]! & 0x80) !== 0 ? readMsgpack(new Msgpack.Reader(body)) : readJson(body.toString('utf8'))
+  } catch (error) {
+    if (error instanceof Msgpack.DecodeError || error instanceof SyntaxError) {
+      throw new ApiError(400, `failed to decode object: ${error.message}`)
+    }
+    throw error
+  }
+}
+
+function emptyRequest(): SimulateRequest {
+  return { groups: [], round: 0n, flags: {}, extraOpcodeBudget: 0n, trace: {} }
+}
+
+function readMsgpack(reader: Msgpack.Reader): SimulateRequest {
+  const request = emptyRequest()
+  for (let left = reader.mapHeader(); left > 0; left--) {
+    const name = reader.str()
+    if (reader.tryNil()) continue
+    if (name === 'txn-groups') request.groups = list(reader, maxGroupsRead, () => readGroup(reader))
+    else if (name === 'round') request.round = reader.uint()
+    else if (name === 'extra-opcode-budget') request.extraOpcodeBudget = reader.uint()
+    else if (name === 'exec-trace-config') request.trace = readTrace(reader)
+    else request.flags[oneOf(flags, name)] = reader.bool()
+  }
+  return request
+}
+
+function readTrace(reader: Msgpack.Reader): TraceConfig {
+  const trace: TraceConfig = {}
+  for (let left = reader.mapHeader(); left > 0; left--) {
+    const name = oneOf(traceFlags, reader.str())
+    if (!reader.tryNil()) trace[name] = reader.bool()
+  }
+  return trace
+}
+
+function readGroup(reader: Msgpack.Reader): Submission.Decoded[] {
+  let transactions: Submission.Decoded[] = []
+  for (let left = reader.mapHeader(); left > 0; left--) {
+    oneOf(['txns'], reader.str())
+    if (!reader.tryNil()) transactions = list(reader, maxTransactionsRead, () => readTransaction(reader))
+  }
+  return transactions
+}
+
+function readTransaction(reader: Msgpack.Reader): Submission.Decoded {
+  const decoded = Submission.decodeFirst(reader.bytes, reader.position)
+  reader.position = decoded.end
+  return decoded
+}
+
+function list<T>(reader: Msgpack.Reader, max: number, readRequest: () => T): T[] {
+  const count = reader.arrayHeader()
+  if (count > max) throw new Msgpack.DecodeError(`more than ${max} in a list`)
+  return Array.from({ length: count }, readRequest)
+}
+
+function readJson(text: string): SimulateRequest {
+  const request = emptyRequest()
+  const parsed = Json.parse(text)
+  if (parsed === null) return request
+  for (const [name, value] of members(parsed)) {
+    if (name === 'txn-groups') request.groups = elements(value, maxGroupsRead).map(groupFromJson)
+    else if (name === 'round') request.round = integer(name, value)
+    else if (name === 'extra-opcode-budget') request.extraOpcodeBudget = integer(name, value)
+    else if (name === 'exec-trace-config') {
+      request.trace = Object.fromEntries(members(value).map(([flag, on]) => [oneOf(traceFlags, flag), bool(flag, on)]))
+    } else request.flags[oneOf(flags, name)] = bool(name, value)
+  }
+  return request
+}
+
+function groupFromJson(value: unknown): Submission.Decoded[] {
+  const transactions = members(value).map(([name, list]) => {
+    oneOf(['txns'], name)
+    return elements(list, maxTransactionsRead).map((one) => Submission.withBytes(Submission.fromJson(one)))
+  })
+  return transactions.flat()
+}
+
+/** The members of an object except those that are null. */
+function members(value: unknown): [string, unknown][] {
+  if (!Json.isObject(value)) throw new SyntaxError('expected an object')
+  return Object.entries(value).filter(([, member]) => member !== null)
+}
+
+function elements(value: unknown, max: number): unknown[] {
+  if (!Array.isArray(value)) throw new SyntaxError('expected a list')
+  if (value.length > max) throw new SyntaxError(`more than ${max} in a list`)
+  return value
+}
+
+function integer(name: string, value: unknown): bigint {
+  const uint = Json.uint64(value)
+  if (uint === undefined) throw new SyntaxError(`${name} is not an unsigned integer`)
+  return uint
+}
+
+function bool(name: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw new SyntaxError(`${name} is neither true nor false`)
+  return value
+}
+
+function oneOf<const T extends string>(names: readonly T[], name: string): T {
+  const known = names.find((one) => one === name)
+  if (known === undefined) throw new SyntaxError(`no matching struct field found with key ${name.slice(0, 100)}`)
+  return known
 }

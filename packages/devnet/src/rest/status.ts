@@ -1,8 +1,8 @@
 /** The node itself: health, versions, genesis, status, supply, and the clock. */
 
 import * as Prometheus from '@latchkey/system/prometheus'
-import { DevnetError } from '../DevnetError.js'
 import type { DevnetNode } from '../DevnetNode.js'
+import { DevnetError } from '../errors.js'
 import * as Consensus from '../ledger/Consensus.js'
 import * as MapKey from '../ledger/MapKey.js'
 import { version } from '../version.js'

@@ -5,18 +5,17 @@
  */
 import { createHash } from 'node:crypto'
 import { Hash, Submission } from '@latchkey/algorand'
+import { DumpError } from '../errors.js'
 import type { Block } from '../ledger/Block.js'
 import * as Consensus from '../ledger/Consensus.js'
 import type { Genesis } from '../ledger/Genesis.js'
 import * as IncomingTransaction from '../ledger/IncomingTransaction.js'
+import type { Snapshot } from '../ledger/LedgerChange.js'
 import { LedgerError } from '../ledger/LedgerError.js'
 import * as MapKey from '../ledger/MapKey.js'
 import * as avm from '../ledger/programs/avm.js'
 import { blockReader } from '../ledger/programs/chainReader.js'
-import type { Snapshot } from '../ledger/Snapshot.js'
-import { DumpError } from './DumpError.js'
 import * as BlockJson from './dump/BlockJson.js'
-import * as ClockJson from './dump/ClockJson.js'
 import { base64, JsonCursor } from './dump/JsonCursor.js'
 import * as LifetimesJson from './dump/LifetimesJson.js'
 import * as StateJson from './dump/StateJson.js'
@@ -63,7 +62,7 @@ type Part = readonly [name: string, value: string | number | object | readonly o
 /** Everything except earlier blocks. */
 function currentState({ state, pending, clock }: Snapshot): Part[] {
   return [
-    ['clock', ClockJson.toJson(clock)],
+    ['clock', StateJson.clockToJson(clock)],
     ['transactionCount', state.transactionCount.toString()],
     ...Object.entries(StateJson.toJson(state)),
     ['pending', pending.map(base64)],
@@ -107,7 +106,7 @@ export function read(text: string, genesis: Genesis): Snapshot {
     state: StateJson.fromJson(members, { genesis, transactionCount, lastRound }),
     blocks,
     pending: members.pending.list().map((member) => groupOf(member, genesis, blocks)),
-    clock: ClockJson.fromJson(members.clock),
+    clock: StateJson.clockFromJson(members.clock),
     lifetimes: LifetimesJson.fromJson(members, lastRound),
   }
 }

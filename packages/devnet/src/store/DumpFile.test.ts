@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { DumpError } from '../errors.js'
 import * as Dump from './Dump.js'
-import { DumpError } from './DumpError.js'
 import * as DumpFile from './DumpFile.js'
 import { genesis, LedgerSimulator, temporaryDirectory } from './LedgerSimulator.test.helper.js'
 

@@ -3,11 +3,11 @@ import { constants } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import * as AtomicFile from '@latchkey/system/atomic-file'
+import { DumpError } from '../errors.js'
 import type { Genesis } from '../ledger/Genesis.js'
+import type { Snapshot } from '../ledger/LedgerChange.js'
 import type { MapKey } from '../ledger/MapKey.js'
-import type { Snapshot } from '../ledger/Snapshot.js'
 import * as Dump from './Dump.js'
-import { DumpError } from './DumpError.js'
 
 /** The limit of a string, because a dump is one string. */
 export const maxBytes = constants.MAX_STRING_LENGTH

@@ -7,10 +7,9 @@ import { Ed25519, Group, Hash, Submission, type Transaction } from '@latchkey/al
 import fc from 'fast-check'
 import * as Genesis from '../ledger/Genesis.js'
 import { Ledger } from '../ledger/Ledger.js'
-import type { LedgerChange } from '../ledger/LedgerChange.js'
+import type { LedgerChange, Snapshot } from '../ledger/LedgerChange.js'
 import { LedgerError } from '../ledger/LedgerError.js'
 import * as MapKey from '../ledger/MapKey.js'
-import type { Snapshot } from '../ledger/Snapshot.js'
 import '../../../../test/seed.mjs'
 
 type Txn = Transaction.Transaction

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { Submission } from '@latchkey/algorand'
+import { StateFileError } from '../errors.js'
 import * as Genesis from '../ledger/Genesis.js'
 import * as avm from '../ledger/programs/avm.js'
 import { openLedger } from '../openLedger.js'
 import { personOf, sign } from '../testing/TestNode.test.helper.js'
 import * as Dump from './Dump.js'
-import { StateFileError } from './StateFileError.js'
 
 const genesis = Genesis.make({ accountCount: 1 })
 const alice = personOf(Buffer.from(genesis.accounts[0]!.secretKey, 'base64').subarray(0, 32))

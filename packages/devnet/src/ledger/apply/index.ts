@@ -1,7 +1,5 @@
 import type { Transaction } from '@latchkey/algorand'
-import { assetConfig } from './AssetConfig.js'
-import { assetFreeze } from './AssetFreeze.js'
-import { assetTransfer } from './AssetTransfer.js'
+import { assetConfig, assetFreeze, assetTransfer } from './Assets.js'
 import type { Context } from './Context.js'
 import { keyRegistration } from './KeyRegistration.js'
 import { payment } from './Payment.js'

@@ -2,10 +2,9 @@
 import type { Transaction } from '@latchkey/algorand'
 import type { AccountView, ApplicationLedger, Ledger as ChainReader, Effects, InnerGroup } from '@latchkey/avm'
 import { minBalance, noApps } from '../Account.js'
-import * as Algos from '../apply/Algos.js'
 import { apply } from '../apply/index.js'
-import type { Chain } from '../Chain.js'
-import { checkWellFormed } from '../checkWellFormed.js'
+import { moveAlgos } from '../apply/Payment.js'
+import { type Chain, checkWellFormed } from '../checkWellFormed.js'
 import * as MapKey from '../MapKey.js'
 import type { StateOverlay } from '../StateOverlay.js'
 import type { StateReader } from '../StateReader.js'
@@ -102,7 +101,7 @@ function applyInner({ group, index, effects, chain, round, overlay }: Inner): vo
 /** Moves the fee of a transaction, and rekeys its sender. */
 export function takeFee(overlay: StateOverlay, txn: Transaction.Transaction, { feeSink }: Chain): void {
   const sender = MapKey.of(txn.snd)
-  Algos.move(overlay, sender, feeSink, txn.fee ?? 0n)
+  moveAlgos(overlay, sender, feeSink, txn.fee ?? 0n)
   if (txn.rekey === undefined) return
   const to = MapKey.of(txn.rekey)
   overlay.putAccount(sender, { ...overlay.account(sender), authorizer: to === sender ? undefined : to })

@@ -5,7 +5,7 @@
 import { LatchkeyError, type Submission } from '@latchkey/algorand'
 import type { Effects, Machine, Value } from '@latchkey/avm'
 import { errors } from '../../errors.js'
-import type { Chain } from '../Chain.js'
+import type { Chain } from '../checkWellFormed.js'
 import * as Fees from '../Fees.js'
 import { LedgerError } from '../LedgerError.js'
 import type { State } from '../State.js'

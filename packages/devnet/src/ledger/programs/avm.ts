@@ -2,7 +2,7 @@
  * Loads the package that runs programs when the first program is used: it takes longer to load than everything else, and
  * payments do not need it.
  */
-import { DevnetError } from '../../DevnetError.js'
+import { DevnetError } from '../../errors.js'
 
 /** The package `@latchkey/avm`. */
 type Avm = typeof import('@latchkey/avm')

@@ -4,7 +4,6 @@ import { Bytes, Hash, Msgpack, Submission } from '@latchkey/algorand'
 import type { Outcome } from '../../ledger/apply/index.js'
 import * as Block from '../../ledger/Block.js'
 import * as Commitment from '../../ledger/Commitment.js'
-import * as Load from '../../ledger/Load.js'
 import * as MapKey from '../../ledger/MapKey.js'
 import * as Delta from '../../ledger/programs/Delta.js'
 import { base64, type JsonCursor } from './JsonCursor.js'
@@ -113,7 +112,7 @@ function blockOf({ bytes, numbers, hashes }: Header, transactions: JsonCursor): 
     hash: Hash.hash(Hash.domains.blockHeader, bytes),
     hash512: createHash('sha512').update(Hash.domains.blockHeader).update(bytes).digest(),
     header: bytes,
-    load: Load.ofHeader(bytes),
+    load: Block.loadOfHeader(bytes),
     transactions: read.map(({ transaction }) => transaction),
   }
 }

@@ -1,8 +1,8 @@
 /** A value in a JSON document that is validated while it is read, with its path for error messages. */
 import { Address, Hash, Json } from '@latchkey/algorand'
+import { DumpError } from '../../errors.js'
 import * as Consensus from '../../ledger/Consensus.js'
 import * as MapKey from '../../ledger/MapKey.js'
-import { DumpError } from '../DumpError.js'
 
 const unsignedText = /^(?:0|[1-9][0-9]{0,19})$/
 const signedText = /^(?:0|-?[1-9][0-9]{0,19})$/

@@ -1,6 +1,7 @@
 /** The state as JSON. Sorted, so that equal states give equal texts. Sums are checked when it is read. */
 import { Hash } from '@latchkey/algorand'
 import { type Account, type Asset, isNone, none } from '../../ledger/Account.js'
+import type { ClockState } from '../../ledger/Clock.js'
 import * as Consensus from '../../ledger/Consensus.js'
 import type { Genesis } from '../../ledger/Genesis.js'
 import * as MapKey from '../../ledger/MapKey.js'
@@ -160,4 +161,22 @@ function readUnexpired(members: StateMembers, lastRound: bigint): Pick<StateCopy
     addOnce(leases, leaseKey(sender.address(), lease.key()), lastValidOf(lastValid), lease)
   }
   return { transactions, leases }
+}
+
+/** The clock's state as JSON. */
+export function clockToJson({ offsetSeconds, aheadSeconds, nextTimestamp }: ClockState): object {
+  return {
+    aheadSeconds: aheadSeconds.toString(),
+    offsetSeconds: offsetSeconds?.toString(),
+    nextTimestamp: nextTimestamp?.toString(),
+  }
+}
+
+export function clockFromJson(member: JsonCursor): ClockState {
+  const clock = member.object(['aheadSeconds'], ['offsetSeconds', 'nextTimestamp'])
+  return {
+    offsetSeconds: clock.offsetSeconds?.unsigned(),
+    aheadSeconds: clock.aheadSeconds.signed(),
+    nextTimestamp: clock.nextTimestamp?.unsigned(),
+  }
 }

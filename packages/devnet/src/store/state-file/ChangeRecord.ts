@@ -10,8 +10,8 @@ import type { Genesis } from '../../ledger/Genesis.js'
 import type { FundChange, LedgerChange } from '../../ledger/LedgerChange.js'
 import * as MapKey from '../../ledger/MapKey.js'
 import * as Dump from '../Dump.js'
-import * as ClockJson from '../dump/ClockJson.js'
 import { JsonCursor } from '../dump/JsonCursor.js'
+import { clockFromJson, clockToJson } from '../dump/StateJson.js'
 
 export const headerBytes = 12
 
@@ -44,7 +44,7 @@ function bodyOf(change: LedgerChange, genesisHash: MapKey.MapKey): Uint8Array {
       return body
     }
     case 'clock':
-      return Buffer.from(JSON.stringify(ClockJson.toJson(change.clock)))
+      return Buffer.from(JSON.stringify(clockToJson(change.clock)))
     case 'fund':
       return Buffer.from(JSON.stringify(fundJson(change)))
     case 'restore':
@@ -83,7 +83,7 @@ export function decode(payload: Buffer, genesis: Genesis): LedgerChange {
       if (body.length !== 8) throw new RangeError('the timestamp of a block must have 8 bytes')
       return { type, timestamp: body.readBigUInt64BE() }
     case 'clock':
-      return { type, clock: ClockJson.fromJson(new JsonCursor(JSON.parse(body.toString()), () => 'clock')) }
+      return { type, clock: clockFromJson(new JsonCursor(JSON.parse(body.toString()), () => 'clock')) }
     case 'fund':
       return fundOf(new JsonCursor(JSON.parse(body.toString()), () => 'fund'))
     case 'restore':

@@ -4,8 +4,8 @@
  */
 import { crc32 } from 'node:zlib'
 import { Hash } from '@latchkey/algorand'
+import { StateFileError } from '../../errors.js'
 import * as MapKey from '../../ledger/MapKey.js'
-import { StateFileError } from '../StateFileError.js'
 
 const magic = Buffer.from('LKDEVLOG')
 /** Version 2 has groups with the digest of their outcome. Version 1 is still read. */

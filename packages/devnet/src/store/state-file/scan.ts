@@ -1,9 +1,9 @@
 /** Reads a state file from its beginning, and distinguishes an unfinished end from damage. */
 import type { FileHandle } from 'node:fs/promises'
+import { StateFileError } from '../../errors.js'
 import type { Genesis } from '../../ledger/Genesis.js'
 import type { LedgerChange } from '../../ledger/LedgerChange.js'
 import * as avm from '../../ledger/programs/avm.js'
-import { StateFileError } from '../StateFileError.js'
 import * as ChangeRecord from './ChangeRecord.js'
 import * as FileHeader from './FileHeader.js'
 import { FileWindow } from './FileWindow.js'
