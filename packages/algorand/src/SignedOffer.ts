@@ -7,8 +7,10 @@
  */
 import * as Address from './Address.js'
 import { errors } from './errors.js'
-import { attach as attachSignature, did, fieldProblem, open, signingInput } from './internal/sellerJws.js'
+import { did, fieldProblem, open, signingInput } from './internal/sellerJws.js'
 import { LatchkeyError } from './LatchkeyError.js'
+
+export { attach } from './internal/sellerJws.js'
 
 /** The content of an offer. */
 export type Offer = {
@@ -48,11 +50,6 @@ const version = 1
 export function bytesToSign(publicKey: Uint8Array, offer: Offer): Uint8Array {
   const { amount, asset, network, payTo, resourceUrl, scheme, validUntil } = checkOffer(offer)
   return signingInput(publicKey, { amount, asset, network, payTo, resourceUrl, scheme, validUntil, version })
-}
-
-/** The offer from the signed bytes and their signature. */
-export function attach(signedBytes: Uint8Array, signature: Uint8Array): string {
-  return attachSignature(signedBytes, signature)
 }
 
 /**
