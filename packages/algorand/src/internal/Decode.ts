@@ -1,6 +1,6 @@
 import { decodeLatin1 } from '#platform'
+import { DecodeError, type Reader } from '../Msgpack.js'
 import * as Bytes from './Bytes.js'
-import { DecodeError, type Reader } from './MsgpackReader.js'
 import type { Field, Kind, List, Struct, UintMap } from './Schema.js'
 
 /**

@@ -1,10 +1,9 @@
 import * as Hash from '../Hash.js'
+import { type Reader, Writer } from '../Msgpack.js'
 import * as Bytes from './Bytes.js'
 import * as CanonicalForm from './CanonicalForm.js'
 import * as Decode from './Decode.js'
 import * as Encode from './Encode.js'
-import type { Reader } from './MsgpackReader.js'
-import { Writer } from './MsgpackWriter.js'
 import type { Kind, Struct } from './Schema.js'
 
 type Signed = { readonly txn: object }

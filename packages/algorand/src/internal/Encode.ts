@@ -1,5 +1,5 @@
+import { EncodeError, type Writer } from '../Msgpack.js'
 import * as Bytes from './Bytes.js'
-import { EncodeError, type Writer } from './MsgpackWriter.js'
 import type { Field, Kind, List, Struct, UintMap } from './Schema.js'
 
 /** Writes a value in canonical form. Rejects whatever decoding would reject, so that nothing unreadable is signed. */

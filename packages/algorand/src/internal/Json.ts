@@ -1,10 +1,10 @@
 import { decodeBase64, decodeUtf8Lossy, encodeBase64 } from '#platform'
 import * as Address from '../Address.js'
 import { isObject } from '../Json.js'
+import { DecodeError } from '../Msgpack.js'
 import * as Bytes from './Bytes.js'
 import { zeroOf } from './Decode.js'
 import { isZeroValue } from './Encode.js'
-import { DecodeError } from './MsgpackReader.js'
 import type { Kind, List, Struct, UintMap } from './Schema.js'
 
 export type JsonValue = bigint | number | string | boolean | JsonValue[] | JsonObject
