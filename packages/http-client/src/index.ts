@@ -1,5 +1,5 @@
 export { createTransport } from '#transport'
-export { createFetchTransport, type Fetch } from './fetch.js'
+export { createFetchTransport, type Fetch, usesPlainFetch } from './fetch.js'
 export * as Server from './Server.js'
 export {
   type Address,
@@ -12,4 +12,3 @@ export {
   type TransportRequest,
   type TransportResponse,
 } from './Transport.js'
-export { usesPlainFetch } from './usesPlainFetch.js'

@@ -5,7 +5,7 @@
 
 import { BoundedMap } from '@latchkey/algorand'
 import { Connection, type ConnectionOptions, Exchange, requestHead } from './Connection.js'
-import { CollectedBody, createFetchTransport } from './fetch.js'
+import { CollectedBody, createFetchTransport, usesPlainFetch } from './fetch.js'
 import { type ResponseHead, valuesOf } from './ResponseReader.js'
 import { keyOf } from './Server.js'
 import {
@@ -15,7 +15,6 @@ import {
   type TransportRequest,
   type TransportResponse,
 } from './Transport.js'
-import { usesPlainFetch } from './usesPlainFetch.js'
 
 /** The default if the server announces no time. Many load balancers close connections that are idle for a minute. */
 const idleMs = 30_000
