@@ -8,7 +8,6 @@ import { KmdClientError } from './KmdClientError.js'
 import type { Operation, ResponseTo } from './operations.js'
 import * as Password from './Password.js'
 import type { Members } from './RequestBody.js'
-import * as WalletInfo from './WalletInfo.js'
 
 /** Options of calls that need the wallet's password. */
 export type PasswordOptions = CallOptions & {
@@ -22,7 +21,7 @@ export type PasswordOptions = CallOptions & {
 
 export type OpenOptions = CallOptions & { id: string; password: Password.Password }
 
-type Handle = { token: string; renewAtMs: number; wallet: WalletInfo.WalletInfo }
+type Handle = { token: string; renewAtMs: number; wallet: WalletInfo }
 
 /** The password of the current call. A wrong password passed to one call does not affect other calls. */
 type CallPassword = { bytes: Uint8Array; isForThisCall: boolean }
@@ -57,7 +56,7 @@ export class Session {
   }
 
   /** The wallet as last described by the daemon. */
-  get wallet(): WalletInfo.WalletInfo {
+  get wallet(): WalletInfo {
     return this.#handle.wallet
   }
 
@@ -74,13 +73,13 @@ export class Session {
     return this.#withPassword(operation, options, (password) => this.#call(operation, members, options, password))
   }
 
-  async rename(name: string, options: PasswordOptions): Promise<WalletInfo.WalletInfo> {
+  async rename(name: string, options: PasswordOptions): Promise<WalletInfo> {
     const operation = 'RenameWallet'
     return this.#withPassword(operation, options, async ({ bytes }) => {
       const members = { wallet_id: this.wallet.id, wallet_name: name }
       const secrets = { wallet_password: bytes }
       const response = await this.#connection.call(operation, { ...options, members, secrets })
-      this.#handle.wallet = WalletInfo.read(response.wallet)
+      this.#handle.wallet = readWalletInfo(response.wallet)
       return this.wallet
     })
   }
@@ -214,7 +213,7 @@ async function renewHandle(connection: Connection, token: string, options: CallO
   const members = { wallet_handle_token: token }
   const response = await connection.call('RenewWalletHandleToken', { ...options, members })
   const { expiresSeconds, wallet } = response.walletHandle
-  return { renewAtMs: sentAtMs + (expiresSeconds * 1000) / 2, wallet: WalletInfo.read(wallet) }
+  return { renewAtMs: sentAtMs + (expiresSeconds * 1000) / 2, wallet: readWalletInfo(wallet) }
 }
 
 async function releaseHandle(connection: Connection, token: string, options: CallOptions): Promise<void> {
@@ -249,4 +248,19 @@ function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Pro
     else signal.addEventListener('abort', onAbort, { once: true })
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
   })
+}
+
+/** A wallet as the daemon describes it. */
+export type WalletInfo = {
+  id: string
+  name: string
+  driverName: string
+  driverVersion: number
+  mnemonicUx: boolean
+  /** The transaction types that the daemon lists. The daemon signs every type, including unlisted ones. */
+  supportedTransactions: string[]
+}
+
+export function readWalletInfo({ supportedTxs, ...wallet }: ResponseTo<'CreateWallet'>['wallet']): WalletInfo {
+  return { ...wallet, supportedTransactions: supportedTxs }
 }

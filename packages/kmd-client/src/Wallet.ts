@@ -5,8 +5,7 @@ import type { CallOptions } from './Connection.js'
 import { invalidResponse, KmdClientError } from './KmdClientError.js'
 import type { Operation } from './operations.js'
 import type { Members } from './RequestBody.js'
-import type { PasswordOptions, Session } from './Session.js'
-import * as WalletInfo from './WalletInfo.js'
+import { type PasswordOptions, readWalletInfo, type Session, type WalletInfo } from './Session.js'
 
 /** A public key as 32 bytes or as its address. */
 export type PublicKey = Uint8Array | string
@@ -139,14 +138,14 @@ export class Wallet {
   }
 
   /** Describes the wallet and returns the seconds until the handle expires. */
-  async info(options: CallOptions = {}): Promise<WalletInfo.WalletInfo & { expiresSeconds: number }> {
+  async info(options: CallOptions = {}): Promise<WalletInfo & { expiresSeconds: number }> {
     const response = await this.#session.call('GetWalletInfo', {}, options)
     const { wallet, expiresSeconds } = response.walletHandle
-    return { ...WalletInfo.read(wallet), expiresSeconds }
+    return { ...readWalletInfo(wallet), expiresSeconds }
   }
 
   /** Renames the wallet. */
-  rename(name: string, options: PasswordOptions = {}): Promise<WalletInfo.WalletInfo> {
+  rename(name: string, options: PasswordOptions = {}): Promise<WalletInfo> {
     return this.#session.rename(name, options)
   }
 

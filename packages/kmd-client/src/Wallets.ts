@@ -4,7 +4,7 @@ import type { CallOptions, Connection } from './Connection.js'
 import { KmdClientError } from './KmdClientError.js'
 import type { Operation } from './operations.js'
 import * as Password from './Password.js'
-import * as WalletInfo from './WalletInfo.js'
+import { readWalletInfo, type WalletInfo } from './Session.js'
 
 /** Selects a wallet by id, or by name. The client looks up names in the wallet list. */
 export type Selector = { id: string; name?: undefined } | { name: string; id?: undefined }
@@ -44,12 +44,12 @@ export class Wallets {
   }
 
   /** Lists all wallets. */
-  list(options: CallOptions = {}): Promise<WalletInfo.WalletInfo[]> {
+  list(options: CallOptions = {}): Promise<WalletInfo[]> {
     return list(this.#connection, options)
   }
 
   /** Creates a wallet. */
-  async create(options: CreateWalletOptions): Promise<WalletInfo.WalletInfo> {
+  async create(options: CreateWalletOptions): Promise<WalletInfo> {
     const { name, password, masterDerivationKey, driverName = 'sqlite', ...callOptions } = options
     const operation = 'CreateWallet'
     if (masterDerivationKey !== undefined && masterDerivationKey.length !== masterKeyLength) {
@@ -63,17 +63,17 @@ export class Wallets {
     }
     return withPasswords({ wallet_password: password }, operation, async (secrets) => {
       const response = await this.#connection.call(operation, { ...callOptions, members, secrets })
-      return WalletInfo.read(response.wallet)
+      return readWalletInfo(response.wallet)
     })
   }
 
   /** Renames a wallet. Its handles stay open. */
-  async rename({ newName, ...options }: SelectOptions & { newName: string }): Promise<WalletInfo.WalletInfo> {
+  async rename({ newName, ...options }: SelectOptions & { newName: string }): Promise<WalletInfo> {
     const { id, password = '', callOptions } = await this.#select('RenameWallet', options)
     return withPasswords({ wallet_password: password }, 'RenameWallet', async (secrets) => {
       const members = { wallet_id: id, wallet_name: newName }
       const response = await this.#connection.call('RenameWallet', { ...callOptions, members, secrets })
-      return WalletInfo.read(response.wallet)
+      return readWalletInfo(response.wallet)
     })
   }
 
@@ -128,8 +128,8 @@ export async function find(
   return found.id
 }
 
-async function list(connection: Connection, options: CallOptions): Promise<WalletInfo.WalletInfo[]> {
-  return (await connection.call('ListWallets', options)).wallets.map(WalletInfo.read)
+async function list(connection: Connection, options: CallOptions): Promise<WalletInfo[]> {
+  return (await connection.call('ListWallets', options)).wallets.map(readWalletInfo)
 }
 
 /** Obtains the passwords one after another and wipes them all afterwards. */

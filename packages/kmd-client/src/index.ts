@@ -55,7 +55,7 @@ export {
 } from './Kmd.js'
 export { KmdClientError, type KmdClientErrorOptions } from './KmdClientError.js'
 export type { Password, PasswordProvider, PasswordValue } from './Password.js'
-export type { PasswordOptions } from './Session.js'
+export type { PasswordOptions, WalletInfo } from './Session.js'
 export type {
   ImportMultisigOptions,
   MultisigPreimage,
@@ -69,5 +69,4 @@ export type {
   SignTransactionOptions,
   Wallet,
 } from './Wallet.js'
-export type { WalletInfo } from './WalletInfo.js'
 export type { CreateWalletOptions, SelectOptions, Selector, Wallets } from './Wallets.js'
