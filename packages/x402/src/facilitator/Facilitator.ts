@@ -8,8 +8,7 @@ import {
   type SupportedResponse,
   type VerifyResponse,
 } from '@latchkey/x402-wire'
-import { type Chain, chainList } from '../chain/Chain.js'
-import { checkedNetworkIds, type NetworkIds } from '../chain/networkIds.js'
+import { type Chain, chainList, checkedNetworkIds, type NetworkIds } from '../chain/Chain.js'
 import { Catalogue } from './discovery/Catalogue.js'
 import { FacilitatorHookCalls } from './FacilitatorHooks.js'
 import { type ErrorListener, type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'

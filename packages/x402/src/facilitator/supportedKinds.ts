@@ -1,7 +1,6 @@
 /** The kinds of payments that a facilitator lists in the response of GET /supported. */
 import type { SupportedResponse } from '@latchkey/x402-wire'
-import type { Chain } from '../chain/Chain.js'
-import type { NetworkIds } from '../chain/networkIds.js'
+import type { Chain, NetworkIds } from '../chain/Chain.js'
 
 /**
  * The kinds for one network.

@@ -5,14 +5,16 @@
 import { AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import type { PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
+import type { Chain } from '../../chain/Chain.js'
+import type { ErrorListener } from '../FacilitatorOptions.js'
+import type { Metrics } from '../health/Metrics.js'
 import { isTemporary, limitError } from '../limits/PaymentHolds.js'
 import { PaymentError } from '../PaymentError.js'
-import { ledgerIdOf } from '../store/ledgerId.js'
-import type { SettlementClaim, SettlementLeases } from '../store/Settlement.js'
-import type { Settlement, SettlementOutcome } from '../store/Settlements.js'
+import type { SettlementClaim, SettlementLeases, SettlementLimits } from '../store/Settlement.js'
+import type { Settlement, SettlementOutcome, SettlementStore } from '../store/Settlements.js'
 import { LeaseKeeper } from './LeaseKeeper.js'
-import type { SettlerOptions } from './SettlerOptions.js'
 import {
+  ledgerIdOf,
   type Network,
   networkOf,
   type Progress,
@@ -24,6 +26,28 @@ import {
   waitFor,
   watchBlocks,
 } from './settlementStep.js'
+
+type SettlerOptions = {
+  store: SettlementStore
+  chains: readonly Chain[]
+  metrics: Metrics
+  settleTimeoutMs: number
+  pollMs: number
+  keepMs: number
+  /** The limits on the settlements of all replicas together. */
+  limits: SettlementLimits
+  onError: ErrorListener
+  /** Called once with every settlement that ends, including those of an earlier process. */
+  onEnd: (settlement: Settlement) => void
+  /** Called with every settlement taken over from another or an earlier process. */
+  onTaken: (settlement: Settlement) => void
+  /** Called with every unfinished settlement that this process no longer works on, because another one does. */
+  onLeft: (settlement: Settlement) => void
+  /**
+   * Called when nodes begin to reject a payment that they may have accepted before, and when they stop rejecting it.
+   */
+  onRejected: (settlement: Settlement, isRejected: boolean) => void
+}
 
 /** The longest wait between two lookups of a payment. */
 const maxPollMs = 5_000

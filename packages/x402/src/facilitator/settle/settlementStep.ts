@@ -4,8 +4,9 @@
  */
 import type { Absence, Algod, TransactionState } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
+import { Submission } from '@latchkey/algorand'
+import { UptoPayment } from '@latchkey/x402-wire'
 import type { PaymentErrorCode } from '../PaymentError.js'
-import { isUptoSettlement, ledgerIdOf } from '../store/ledgerId.js'
 import type { Settlement, SettlementOutcome } from '../store/Settlements.js'
 import { BlockSearch, BlockWatch, RoundClock } from './BlockWatch.js'
 
@@ -300,4 +301,27 @@ export class Turns {
       else next()
     }
   }
+}
+
+const ids = new WeakMap<Settlement, string>()
+
+/** Whether a settlement belongs to the scheme `upto`. It is then recorded under the id of the buyer's authorization. */
+function isUptoSettlement({ transactionId }: Pick<Settlement, 'transactionId'>): boolean {
+  return UptoPayment.isId(transactionId)
+}
+
+/**
+ * The id under which the ledger knows a settlement: that of the transaction that pays. The transfer of the scheme
+ * `upto` is built when it is settled, so its id follows from the recorded group. Empty if nothing was charged, because
+ * there is then no transaction.
+ */
+export function ledgerIdOf(settlement: Settlement): string {
+  if (!isUptoSettlement(settlement)) return settlement.transactionId
+  const { group } = settlement
+  let id = ids.get(settlement)
+  if (id === undefined) {
+    id = group.length === 0 ? '' : Submission.decodeFirst(group[group.length - 1]!).id
+    ids.set(settlement, id)
+  }
+  return id
 }

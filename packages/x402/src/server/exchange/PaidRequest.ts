@@ -23,10 +23,12 @@ import {
   assetOf,
   describePayment,
   type LedgerPayment,
+  type LedgerStatus,
   type Payment,
   PaymentStatus,
   readLedgerPayment,
 } from './Payment.js'
+import type { UnpaidPayers } from './UnpaidPayers.js'
 import { Usage } from './Usage.js'
 
 /** A way to pay for a route. */
@@ -258,4 +260,50 @@ function isForThis({ resource }: PaymentPayload, required: PaymentRequired): boo
   // The fragment of a route's own `resource` is a part of its name.
   const isSamePart = current.hash === '' || paid.hash === current.hash
   return paid.pathname === current.pathname && paid.search === current.search && isSamePart
+}
+
+/** How long a handler may take beyond `maxTimeoutSeconds`. */
+const graceMs = 60_000
+/** How long the facilitators may take after the handler. */
+export const settleMs = 240_000
+/** An answer is no longer stored this long before its claim ends, because another request may get the claim. */
+export const holdMarginMs = 30_000
+/** How long a claim is kept after its payment has expired. */
+export const keepClaimRounds = 1_000n
+
+/** How long the handler of a payment may take. */
+export function handlerMs({ maxTimeoutSeconds }: PaymentRequirements): number {
+  return maxTimeoutSeconds * 1000 + graceMs
+}
+
+/** A transaction is valid for at most 1,000 rounds, and a node may lag behind the buyer's node. */
+const maxAheadRounds = 2_000n
+
+type Known = {
+  /** Whether the payment was claimed here before. */
+  readonly isKnown: boolean
+  readonly unpaid: UnpaidPayers
+}
+
+/**
+ * Returns why the payment opens nothing, by its rounds or its payer, before a facilitator is asked; undefined if a
+ * facilitator decides.
+ */
+export function ledgerProblem(
+  { state, round }: LedgerStatus,
+  { payment, usage }: Pick<PaidRequest, 'payment' | 'usage'>,
+  { isKnown, unpaid }: Known,
+): { readonly code: string; readonly message: string } | undefined {
+  const code = usage === undefined ? 'invalid_exact_avm_payload_validity' : 'invalid_upto_avm_payload_validity'
+  // An authorization that was claimed here may have been settled in time, and its answer may be held.
+  if (state === 'expired' && !(usage !== undefined && isKnown)) return { code, message: 'the payment has expired' }
+  // Such a payment would be claimed and stay undecided for as long as its sender chooses.
+  if (state === 'unsubmitted' && payment.lastValid > round + maxAheadRounds) {
+    return { code, message: 'the payment is not valid yet' }
+  }
+  if (usage !== undefined && unpaid.has(payment.payer)) {
+    const message = 'an earlier payment of this account was withdrawn after the work'
+    return { code: 'payer_left_unpaid', message }
+  }
+  return undefined
 }

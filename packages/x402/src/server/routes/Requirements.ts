@@ -8,8 +8,16 @@ import {
   type Price,
   PriceError,
 } from '@latchkey/x402-wire'
-import { type Chain, ChainError, checkAddress, isLocalName, isUnset, parseAssetId } from '../../chain/Chain.js'
-import { checkedNetworkIds, type NetworkIds } from '../../chain/networkIds.js'
+import {
+  type Chain,
+  ChainError,
+  checkAddress,
+  checkedNetworkIds,
+  isLocalName,
+  isUnset,
+  type NetworkIds,
+  parseAssetId,
+} from '../../chain/Chain.js'
 import { OptionsError } from '../../errors.js'
 import type { Facilitators } from '../exchange/Facilitators.js'
 import type { GateRequest } from './GateRequest.js'

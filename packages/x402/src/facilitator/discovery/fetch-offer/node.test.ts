@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { PaymentHeaders, paymentRequired } from '@latchkey/x402-wire'
 import type { SystemFacts } from '../../../addresses.js'
 import { required } from '../catalogue.test.helper.js'
-import { fetchOffer } from './node.js'
+import { fetchOffer, isPaidOperation } from './node.js'
 
 async function listen(t: TestContext, server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -157,4 +157,29 @@ test('a name is connected to at the addresses that were checked, and all must be
   await assert.rejects(ask(`https://shop.example:${port}/`, { allowPrivate: false, timeoutMs: 500 }, rebinding))
   assert.equal(lookups, 1)
   assert.equal(connections, 0)
+})
+
+const paid = { 'x-payment-info': { protocols: [{ x402: {} }] } }
+const text = JSON.stringify({
+  paths: { '/notes/{id}': { put: paid, delete: {}, patch: { 'x-payment-info': 7 } }, '/notes/all': { delete: paid } },
+})
+
+test('a request is paid if its operation has x-payment-info', () => {
+  const requests = {
+    'PUT /notes/5': true,
+    'DELETE /notes/all': true,
+    'DELETE /notes/5': false,
+    'PATCH /notes/5': false,
+  }
+  const others = { 'PUT /notes/5/6': false, 'PUT /notes': false, 'POST /notes/5': false, 'PUT /other/5': false }
+  for (const [request, expected] of Object.entries({ ...requests, ...others })) {
+    const [method = '', path = ''] = request.split(' ')
+    assert.equal(isPaidOperation(text, { method, path }), expected, request)
+  }
+})
+
+test('junk lists nothing', () => {
+  for (const junk of ['', '[]', '{', '{"paths":[]}', '{"paths":{"/a":7}}', '['.repeat(100_000)]) {
+    assert.equal(isPaidOperation(junk, { method: 'PUT', path: '/a' }), false, junk.slice(0, 20))
+  }
 })

@@ -3,11 +3,11 @@
  * from a buyer, so a request that may change something is sent only if the seller itself says that it is paid: in its
  * OpenAPI document, or in the list of its tools.
  */
+import { Json } from '@latchkey/algorand'
 import { decodeRequired, PaymentHeaders, type PaymentRequired, paymentRequired } from '@latchkey/x402-wire'
 import type { SystemFacts } from '../../../addresses.js'
 import type { OfferRequest } from './FetchOffer.js'
 import { GuardedRequests } from './GuardedRequests.js'
-import { isPaidOperation } from './isPaidOperation.js'
 import { fetchToolOffer } from './toolOffer.js'
 
 /** The methods of requests that are sent without asking for the seller's document first. */
@@ -34,4 +34,26 @@ async function isPaid(requests: GuardedRequests, { url, method }: OfferRequest):
   const document = new URL('/openapi.json', url)
   const response = await requests.send({ method: 'GET', url: document, maxBodyBytes: maxDocumentBytes })
   return response?.status === 200 && isPaidOperation(response.text, { method, path: url.pathname })
+}
+
+/** More than a gate lists. */
+const maxPaths = 5_000
+
+/** Whether a document, written by a stranger, lists the request with `x-payment-info`. */
+export function isPaidOperation(text: string, { method, path }: { method: string; path: string }): boolean {
+  const paths = Json.parseObject(text)?.['paths']
+  if (!Json.isObject(paths)) return false
+  const segments = path.split('/')
+  for (const [template, operations] of Object.entries(paths).slice(0, maxPaths)) {
+    if (!Json.isObject(operations) || !matches(template, segments)) continue
+    const operation = operations[method.toLowerCase()]
+    if (Json.isObject(operation) && Json.isObject(operation['x-payment-info'])) return true
+  }
+  return false
+}
+
+function matches(template: string, path: readonly string[]): boolean {
+  const segments = template.split('/')
+  if (segments.length !== path.length) return false
+  return segments.every((segment, index) => /^\{[^{}]+\}$/.test(segment) || segment === path[index])
 }
