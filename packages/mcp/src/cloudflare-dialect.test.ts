@@ -19,7 +19,7 @@ import {
   text,
 } from './market.test.helper.js'
 import { messageBounds } from './wire/boundedJson.js'
-import { paymentIn, paymentText } from './wire/dialect.js'
+import { paymentIn, paymentText } from './wire/names.js'
 
 const errorKey = 'x402/error'
 const description = 'The weather of São Paulo'

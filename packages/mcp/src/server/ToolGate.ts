@@ -26,8 +26,17 @@ import type {
 } from '@modelcontextprotocol/server'
 import { McpError } from '../errors.js'
 import { boundsProblem, digestOf, fromHeader, messageBounds, toHeader } from '../wire/boundedJson.js'
-import { dollarsKey, errorKey, fixedDollars, paymentIn } from '../wire/dialect.js'
-import { checkToolName, paymentKey, paymentResponseKey, serverToolUrl, toolUrl } from '../wire/names.js'
+import {
+  checkToolName,
+  dollarsKey,
+  errorKey,
+  fixedDollars,
+  paymentIn,
+  paymentKey,
+  paymentResponseKey,
+  serverToolUrl,
+  toolUrl,
+} from '../wire/names.js'
 import { ToolDescription } from './ToolDescription.js'
 import type { PaidTool, ToolAccept, ToolCall, ToolDynamic, ToolGateOptions } from './ToolGateOptions.js'
 
