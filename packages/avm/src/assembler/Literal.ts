@@ -1,6 +1,5 @@
 /** Literals of the assembly language: integers and byte strings. */
 import { Address, Bytes } from '@latchkey/algorand'
-import * as Base32 from '../encoding/Base32.js'
 import * as Base64 from '../encoding/Base64.js'
 import { quote, quoteCharacter } from '../encoding/quote.js'
 import { maxUint64 } from '../opcodes/StackType.js'
@@ -43,13 +42,13 @@ export function parseBytes(tokens: readonly Token[]): ParsedBytes | LiteralProbl
 
 /** Parses an address. Returns the problem if it is not one. */
 export function parseAddress(text: string): Uint8Array | string {
-  const decoded = Base32.decode(text)
+  const decoded = decodeBase32(text)
   if (typeof decoded === 'number') return `failed to decode address ${text} from base 32`
   if (decoded.length !== 36) return `decoded bad addr: ${text}`
   const address = decoded.subarray(0, 32)
   if (Address.encode(address) === text) return address
   const checksum = Address.encode(address)
-  return Base32.decode(checksum) instanceof Uint8Array && sameBytes(decoded, Base32.decode(checksum) as Uint8Array)
+  return decodeBase32(checksum) instanceof Uint8Array && sameBytes(decoded, decodeBase32(checksum) as Uint8Array)
     ? `address ${text} is non-canonical`
     : `address ${text} is malformed, checksum is invalid`
 }
@@ -73,7 +72,7 @@ function parseToken(text: string): Uint8Array | string {
 
 function decode(encoding: string, text: string, start: number): Uint8Array | string {
   const is32 = encoding.endsWith('32')
-  const decoded = is32 ? Base32.decode(text) : Base64.decode(Bytes.fromUtf8(text))
+  const decoded = is32 ? decodeBase32(text) : Base64.decode(Bytes.fromUtf8(text))
   if (typeof decoded !== 'number') return decoded
   return `illegal base${is32 ? 32 : 64} data at input byte ${decoded + start}`
 }
@@ -120,4 +119,30 @@ function unescaped(text: string): Uint8Array | string {
 
 function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return Bytes.equal(a.subarray(0, 36), b.subarray(0, 36))
+}
+
+/** Decodes base32 with padding to eight characters, or without padding. Returns the offset of an invalid character. */
+function decodeBase32(text: string): Uint8Array | number {
+  const isPadded = text.length % 8 === 0
+  const digits = isPadded ? text.replace(/={1,6}$/, '') : text
+  const output = new Uint8Array(Math.floor((digits.length * 5) / 8))
+  let bits = 0
+  let bitCount = 0
+  let length = 0
+  for (let offset = 0; offset < digits.length; offset++) {
+    const value = digitValue(digits.charCodeAt(offset))
+    if (value === undefined) return offset
+    bits = ((bits << 5) | value) & 0xfff
+    bitCount += 5
+    if (bitCount >= 8) {
+      bitCount -= 8
+      output[length++] = (bits >> bitCount) & 0xff
+    }
+  }
+  return length === output.length ? output : digits.length
+}
+
+function digitValue(code: number): number | undefined {
+  if (code >= 65 && code <= 90) return code - 65
+  return code >= 50 && code <= 55 ? code - 24 : undefined
 }

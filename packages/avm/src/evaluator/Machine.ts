@@ -3,8 +3,17 @@ import type * as Branch from '../program/Branch.js'
 import type * as ConstantBlock from '../program/ConstantBlock.js'
 import type { Budget } from './Budget.js'
 import type { Context, Mode } from './Context.js'
-import type { Frame } from './Frame.js'
 import type { Value } from './Value.js'
+
+/** A call of a subroutine. */
+type Frame = {
+  /** The instruction after the `callsub`. */
+  readonly returnPc: number
+  /** The height of the stack at the call. */
+  readonly height: number
+  /** The arguments and results that `proto` declared, or undefined without `proto`. */
+  signature: { readonly args: number; readonly results: number } | undefined
+}
 
 /** The program of a machine, and its environment. */
 export type MachineOptions = {
