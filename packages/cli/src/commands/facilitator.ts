@@ -1,16 +1,22 @@
 /** `latchkey facilitator`: runs an x402 facilitator in the foreground. */
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { Network } from '@latchkey/algorand'
 import { Server } from '@latchkey/http'
-import { createFacilitatorHandler, type ErrorListener, Facilitator } from '@latchkey/x402/facilitator'
+import {
+  createFacilitatorHandler,
+  type ErrorListener,
+  Facilitator,
+  type SettlementStore,
+} from '@latchkey/x402/facilitator'
 import { command, jsonOption, readNumber } from '../Command.js'
 import { chainOptions, isMainnet, networkOf, openChain, quorumOption } from '../chain.js'
 import { exitCodes } from '../exitCodes.js'
 import { discoveryOptions, readDiscovery, readNetworkIds } from '../facilitator/discovery.js'
 import { feePayerNotes, feePayerOptions, feePayersFrom } from '../facilitator/feePayers.js'
-import { openStore } from '../facilitator/openStore.js'
 import { addressFrom, checkForProduction, policyOptions, readPolicy } from '../facilitator/policy.js'
 import { drainOptions, drainTimesFrom, RunningFacilitator } from '../facilitator/RunningFacilitator.js'
-import { storeFrom, storeNotes, storeOptions } from '../facilitator/StoreAddress.js'
+import { type StoreAddress, storeFrom, storeNotes, storeOptions } from '../facilitator/StoreAddress.js'
 import { counted } from '../format.js'
 import { explainListenError } from '../listenErrors.js'
 import { describe, printJson, printResult, printWarning } from '../messages.js'
@@ -142,4 +148,29 @@ Try it:
   curl -s ${url}/supported
 
 `
+}
+
+type OpenStore = {
+  readonly store: SettlementStore
+  /** For messages, without user and password. */
+  readonly name: string
+}
+
+/** Opens the settlements, and updates their tables if the role may do that. */
+async function openStore(where: StoreAddress): Promise<OpenStore> {
+  if (where.type === 'postgres') return openPostgres(where.address)
+  const { SqliteSettlements } = await import('@latchkey/x402/sqlite')
+  if (where.isDefault) mkdirSync(dirname(where.path), { recursive: true, mode: 0o700 })
+  return { store: new SqliteSettlements(where.path), name: where.path }
+}
+
+async function openPostgres(address: string): Promise<OpenStore> {
+  const { PostgresSettlements } = await import('@latchkey/x402/postgres')
+  try {
+    const store = await PostgresSettlements.open({ address, applicationName: 'latchkey facilitator' })
+    return { store, name: `PostgreSQL, ${store.server}` }
+  } catch (error) {
+    const { explainStoreError } = await import('../facilitator/storeErrors.js')
+    throw explainStoreError(error)
+  }
 }

@@ -1,15 +1,16 @@
 /** `latchkey sign [FILE]`: describes transactions, asks for confirmation, and signs with keys of the daemon. */
+import { lstatSync, writeFileSync } from 'node:fs'
 import { Bytes, Description, Transaction } from '@latchkey/algorand'
+import * as AtomicFile from '@latchkey/system/atomic-file'
 import { command, type Values } from '../Command.js'
 import { chainOptions } from '../chain.js'
 import { type Unlocked, walletOptions, withWallet } from '../daemon.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { quoted } from '../format.js'
-import { printJson, printLine } from '../messages.js'
+import { printBytes, printJson, printLine } from '../messages.js'
 import { checkCanConfirmSigning, confirmSigning, printDescriptions, printLines, titleOf } from './sign/confirmation.js'
 import { readAll, readTransactions } from './sign/input.js'
-import { toFile, toStdout } from './sign/output.js'
 import * as Plan from './sign/Plan.js'
 import * as SignProgram from './sign/program.js'
 import * as Submission from './sign/Submission.js'
@@ -180,4 +181,27 @@ async function signProgram(options: Options, programFile: string, file: string |
   else if (options.out === undefined) printLine(text)
   else printLines(`Signed: ${options.out}`)
   return exitCodes.ok
+}
+
+/** Writes the signed result to a file. */
+function toFile(file: string, bytes: Uint8Array): void {
+  try {
+    // Replaces the file atomically, because it may be the input file. The temporary name must not clash with others.
+    if (isReplaceable(file)) AtomicFile.replaceSync(file, bytes, 0o600, `${file}.${process.pid}.tmp`)
+    else writeFileSync(file, bytes)
+  } catch (cause) {
+    throw new CommandError('file_unwritable', `the result cannot be written: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** Writes the signed result to stdout: raw bytes for programs, base64 for a terminal. */
+async function toStdout(bytes: Uint8Array): Promise<void> {
+  if (process.stdout.isTTY) printLine(Buffer.from(bytes).toString('base64'))
+  else await printBytes(bytes)
+}
+
+/** Devices and named pipes are written to, not replaced. */
+function isReplaceable(file: string): boolean {
+  const found = lstatSync(file, { throwIfNoEntry: false })
+  return found === undefined || found.isFile()
 }
