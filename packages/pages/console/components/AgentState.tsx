@@ -1,7 +1,16 @@
-/** The state of an agent, as a word with an icon. */
-
+/** The name of an agent, and its state as a word with an icon. */
 import { stateName } from '../model/agentWords.js'
+import { safeName } from '../model/safeName.js'
 import type { Agent } from '../responseTypes.js'
+import { hrefOf } from '../route.js'
+
+export function AgentLink({ agent }: { agent: Agent }) {
+  return (
+    <a class="name" href={hrefOf({ view: 'agents', agentId: agent.id })}>
+      <bdi>{safeName(agent.name)}</bdi>
+    </a>
+  )
+}
 
 export function AgentState({ agent }: { agent: Agent }) {
   const kind = agent.state === 'active' ? 'good' : agent.state === 'paused' ? 'open' : 'bad'

@@ -1,39 +1,24 @@
 /** All agents: the remainder of their limits, and whether they are in use. */
 
-import { useState } from 'preact/hooks'
-import { type AgentBudget, loadAgentBudgets } from '../agentBudgets.js'
-import { AgentState, SameUserWarning } from '../components/AgentState.js'
+import { type AgentBudget, useAgentBudgets } from '../agentBudgets.js'
+import { AgentLink, AgentState, SameUserWarning } from '../components/AgentState.js'
 import { BudgetBars } from '../components/BudgetBars.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
 import { SuspendedAgents } from '../components/SuspendedAgents.js'
-import { errorMessage } from '../messages.js'
 import { hasEnded } from '../model/agentWords.js'
 import { safeName } from '../model/safeName.js'
 import { formatTime } from '../model/time.js'
-import { usePolling } from '../polling.js'
 import { hrefOf } from '../route.js'
-import { useStore } from '../store.js'
 import '../styles/agents.css'
 
 /** The daemon computes the totals of each agent. */
 const maxBudgets = 50
 
 export function AgentsView() {
-  const store = useStore()
-  const [rows, setRows] = useState<readonly AgentBudget[]>()
-  const [error, setError] = useState<string>()
-  const reload = async (): Promise<void> => {
-    try {
-      setRows(await loadAgentBudgets(store.daemon, maxBudgets))
-      setError(undefined)
-    } catch (caught) {
-      setError(errorMessage(caught))
-    }
-  }
-  usePolling(reload, 4_000, [store])
-  const live = rows?.filter(({ agent }) => !hasEnded(agent)) ?? []
-  const ended = rows?.filter(({ agent }) => hasEnded(agent)) ?? []
+  const { agents, error, reload } = useAgentBudgets(maxBudgets, 4_000)
+  const live = agents?.filter(({ agent }) => !hasEnded(agent)) ?? []
+  const ended = agents?.filter(({ agent }) => hasEnded(agent)) ?? []
   return (
     <section aria-labelledby="agents-title">
       <div class="section-head">
@@ -48,7 +33,7 @@ export function AgentsView() {
       </p>
       <ErrorText text={error} />
       <SuspendedAgents agents={live.map(({ agent }) => agent)} onChange={reload} />
-      {rows !== undefined && rows.length === 0 && (
+      {agents !== undefined && agents.length === 0 && (
         <p class="empty">
           No agents yet. <a href={hrefOf({ view: 'new-agent' })}>Create one</a> to let a program pay for what it needs,
           such as $5 a day and never more than $0.50 at once.
@@ -83,9 +68,7 @@ function AgentRow({ agent, budget }: AgentBudget) {
     <li>
       <div>
         <p>
-          <a class="name" href={hrefOf({ view: 'agents', agentId: agent.id })}>
-            <bdi>{safeName(agent.name)}</bdi>
-          </a>
+          <AgentLink agent={agent} />
           {agent.sameUser && <SameUserWarning isShort />}
         </p>
         <p>

@@ -1,14 +1,11 @@
 /** The agents on the first screen: the payments that wait for an approval, and what is left of the limits. */
-import { useState } from 'preact/hooks'
-import { type AgentBudget, loadAgentBudgets } from '../agentBudgets.js'
-import { AgentState } from '../components/AgentState.js'
+import { useAgentBudgets } from '../agentBudgets.js'
+import { AgentLink, AgentState } from '../components/AgentState.js'
 import { BudgetBars } from '../components/BudgetBars.js'
 import { ErrorText } from '../components/ErrorText.js'
-import { errorMessage } from '../messages.js'
 import { hasEnded } from '../model/agentWords.js'
 import { safeName } from '../model/safeName.js'
 import { formatDuration } from '../model/time.js'
-import { usePolling } from '../polling.js'
 import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
 import '../styles/agents.css'
@@ -53,24 +50,8 @@ export function OverviewApprovals() {
 
 /** The agents that have not ended, with what is left of their limits. */
 export function OverviewAgents() {
-  const store = useStore()
-  const [budgets, setBudgets] = useState<readonly AgentBudget[]>()
-  const [error, setError] = useState<string>()
-  usePolling(
-    async (isCurrent) => {
-      try {
-        const loaded = await loadAgentBudgets(store.daemon, maxAgents)
-        if (!isCurrent()) return
-        setBudgets(loaded)
-        setError(undefined)
-      } catch (caught) {
-        if (isCurrent()) setError(errorMessage(caught))
-      }
-    },
-    5_000,
-    [store],
-  )
-  const live = budgets?.filter(({ agent }) => !hasEnded(agent)) ?? []
+  const { agents, error } = useAgentBudgets(maxAgents, 5_000)
+  const live = agents?.filter(({ agent }) => !hasEnded(agent)) ?? []
   return (
     <section aria-labelledby="overview-agents-title">
       <div class="section-head">
@@ -80,16 +61,14 @@ export function OverviewAgents() {
         </a>
       </div>
       <ErrorText text={error} />
-      {budgets !== undefined && live.length === 0 && (
+      {agents !== undefined && live.length === 0 && (
         <p class="empty">No agents yet. An agent is a program that may spend from one of your keys, within limits.</p>
       )}
       <ul class="rows budgets" aria-label="Agents and what is left of their limits">
         {live.slice(0, maxAgents).map(({ agent, budget }) => (
           <li key={agent.id}>
             <p class="bar-text">
-              <a class="name" href={hrefOf({ view: 'agents', agentId: agent.id })}>
-                <bdi>{safeName(agent.name)}</bdi>
-              </a>
+              <AgentLink agent={agent} />
               <AgentState agent={agent} />
             </p>
             <BudgetBars agent={agent} budget={budget} isCompact />
