@@ -114,27 +114,34 @@ function Bars({ title, about, buckets, stepMs, width, show, formatFrom }: BarsPr
 function SpendingTable({ buckets, show }: { buckets: readonly TimeBucket[]; show: (amount: bigint) => string }) {
   const filled = buckets.filter(({ confirmed, unconfirmed }) => confirmed + unconfirmed > 0n)
   return (
-    <table>
+    <FigureTable columns={['From', 'Confirmed', 'Not confirmed']}>
+      {filled.map(({ fromMs, confirmed, unconfirmed }) => (
+        <tr key={fromMs}>
+          <td>{formatTime(fromMs)}</td>
+          <td class="figure">{show(confirmed)}</td>
+          <td class="figure">{show(unconfirmed)}</td>
+        </tr>
+      ))}
+    </FigureTable>
+  )
+}
+
+type FigureTableProps = { columns: readonly string[]; class?: string; children: ComponentChildren }
+
+/** A table of figures, with a column of names before them. */
+export function FigureTable({ columns, class: className, children }: FigureTableProps) {
+  return (
+    <table class={className}>
       <thead>
         <tr>
-          <th scope="col">From</th>
-          <th scope="col" class="figure">
-            Confirmed
-          </th>
-          <th scope="col" class="figure">
-            Not confirmed
-          </th>
+          {columns.map((column, index) => (
+            <th key={column} scope="col" class={index === 0 ? undefined : 'figure'}>
+              {column}
+            </th>
+          ))}
         </tr>
       </thead>
-      <tbody>
-        {filled.map(({ fromMs, confirmed, unconfirmed }) => (
-          <tr key={fromMs}>
-            <td>{formatTime(fromMs)}</td>
-            <td class="figure">{show(confirmed)}</td>
-            <td class="figure">{show(unconfirmed)}</td>
-          </tr>
-        ))}
-      </tbody>
+      <tbody>{children}</tbody>
     </table>
   )
 }

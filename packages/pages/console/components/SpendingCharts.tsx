@@ -3,12 +3,21 @@ import { type Dollars, formatAmount } from '@latchkey/kmd-api/rules'
 import { useState } from 'preact/hooks'
 import { type AuditRecord, searchAudit } from '../audit.js'
 import { errorMessage } from '../messages.js'
-import { type DailySpending, dailySpending, dayCount, firstDayMs, spendingEvents } from '../model/dailySpending.js'
+import { ratio } from '../model/amount.js'
+import {
+  type DailySpending,
+  dailySpending,
+  dayCount,
+  firstDayMs,
+  type PayeeTotal,
+  spendingEvents,
+} from '../model/dailySpending.js'
+import { formatDay } from '../model/time.js'
 import { usePolling } from '../polling.js'
 import { type Store, useStore } from '../store.js'
-import { DayChart } from './DayChart.js'
+import { ShortAddress } from './AddressText.js'
+import { BarChart, FigureTable } from './Chart.js'
 import { ErrorText } from './ErrorText.js'
-import { PayeeChart } from './PayeeChart.js'
 
 /** A limit for the charts. The page says if records are missing. */
 const pageCount = 1_000
@@ -106,4 +115,68 @@ async function loadSpending(store: Store, agentId: string | undefined): Promise<
 /** `Dollars`, `ALGO`, `asset 123`. */
 function unitName(amount: string): string {
   return amount.startsWith('$') ? 'Dollars' : amount.replace(/^\S+ /, '')
+}
+
+type DayProps = { spending: DailySpending; show: (amount: bigint) => string }
+
+const dayMs = 86_400_000
+
+/** An agent's spending on each of the last days. */
+function DayChart({ spending, show }: DayProps) {
+  const { days, total } = spending
+  return (
+    <BarChart
+      title={`Spending by day, the last ${dayCount} days`}
+      about={`${show(total)} in ${dayCount} days. The table below has the figures.`}
+      stepMs={dayMs}
+      buckets={days.map(({ fromMs, amount }) => ({ fromMs, confirmed: amount, unconfirmed: 0n }))}
+      show={show}
+      formatFrom={formatDay}
+    >
+      <FigureTable columns={['Day', 'Spent']}>
+        {days
+          .filter(({ amount }) => amount > 0n)
+          .map(({ fromMs, amount }) => (
+            <tr key={fromMs}>
+              <td>{formatDay(fromMs)}</td>
+              <td class="figure">{show(amount)}</td>
+            </tr>
+          ))}
+      </FigureTable>
+    </BarChart>
+  )
+}
+
+type PayeeProps = { payees: readonly PayeeTotal[]; show: (amount: bigint) => string }
+
+const maxShown = 10
+
+/** Spending by payee: a table whose rows have bars. */
+function PayeeChart({ payees, show }: PayeeProps) {
+  const shown = payees.slice(0, maxShown)
+  const rest = payees.slice(maxShown)
+  const top = shown[0]?.amount ?? 0n
+  return (
+    <FigureTable columns={['Payee', 'Payments', 'Spent']} class="bar-table">
+      {shown.map(({ address, amount, count }) => (
+        <tr key={address}>
+          <td>
+            <ShortAddress address={address} />
+            <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+              <rect width={Math.max(0.5, ratio(amount, top) * 100)} height={1} />
+            </svg>
+          </td>
+          <td class="figure">{count.toLocaleString('en')}</td>
+          <td class="figure">{show(amount)}</td>
+        </tr>
+      ))}
+      {rest.length > 0 && (
+        <tr>
+          <td>{rest.length === 1 ? 'One other payee' : `${rest.length} other payees`}</td>
+          <td class="figure">{rest.reduce((sum, { count }) => sum + count, 0).toLocaleString('en')}</td>
+          <td class="figure">{show(rest.reduce((sum, { amount }) => sum + amount, 0n))}</td>
+        </tr>
+      )}
+    </FigureTable>
+  )
 }
