@@ -1,9 +1,9 @@
 /** The root component: opens a session with the ticket or the stored token, then shows the views. */
 import { useEffect, useState } from 'preact/hooks'
-import { onInput } from './activity.js'
 import { Daemon } from './daemon.js'
 import { hasCode } from './errors.js'
 import { Layout } from './Layout.js'
+import { onInput } from './polling.js'
 import * as Session from './session.js'
 import { Store, StoreContext } from './store.js'
 import { type EndReason, SessionEndedView } from './views/SessionEndedView.js'

@@ -2,7 +2,6 @@
 import { consoleOperations } from '@latchkey/kmd-api/operations'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Notices } from './components/Notices.js'
 import { Search } from './components/Search.js'
 import { errorMessage } from './messages.js'
 import { networkTitle } from './model/network.js'
@@ -215,5 +214,22 @@ function NetworkLabel() {
       {name}
       {node.network === 'mainnet' && <span class="extra">: real money</span>}
     </p>
+  )
+}
+
+/** Notices about background events. Screen readers announce them; they stay until dismissed. */
+function Notices() {
+  const store = useStore()
+  return (
+    <div class="notices" role="status" aria-live="polite">
+      {store.notices.map(({ id, isError, text }) => (
+        <p key={id} class={isError ? 'notice error' : 'notice'}>
+          <span>{text}</span>
+          <button type="button" class="quiet" onClick={() => store.dismiss(id)}>
+            Dismiss
+          </button>
+        </p>
+      ))}
+    </div>
   )
 }

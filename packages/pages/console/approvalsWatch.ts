@@ -4,8 +4,8 @@
  * notifications are allowed. The daemon does not count polling as use, so the session still expires on time.
  */
 import { approvalOperations } from '@latchkey/kmd-api/operations'
-import { isInUse } from './activity.js'
 import { announce, areNotificationsAllowed } from './notifications.js'
+import { isInUse } from './polling.js'
 import type { Store } from './store.js'
 
 const waitSeconds = 25

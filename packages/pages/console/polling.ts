@@ -1,6 +1,30 @@
 /** Repeats work at an interval while the page is visible and in use. */
 import { useEffect, useRef } from 'preact/hooks'
-import { isInUse } from './activity.js'
+
+/** Polling stops after this long without input, so that an unused session reaches its own timeout in the daemon. */
+const idleMs = 10 * 60_000
+let lastInputMs = Date.now()
+const listeners = new Set<() => void>()
+
+function onEvent(event: Event): void {
+  if (!event.isTrusted || document.visibilityState !== 'visible') return
+  lastInputMs = Date.now()
+  for (const listener of listeners) listener()
+}
+
+for (const type of ['pointerdown', 'pointermove', 'keydown', 'wheel', 'touchstart', 'focus'])
+  addEventListener(type, onEvent, { capture: true, passive: true })
+
+/** Whether a person uses the page. Only trusted events count, which scripts cannot fake. */
+export function isInUse(): boolean {
+  return document.visibilityState === 'visible' && Date.now() - lastInputMs < idleMs
+}
+
+/** Calls `listener` on input while the page is visible. Returns a function that stops it. */
+export function onInput(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
 
 /** Whether `inputs` are still those of this run. The answer to an earlier run must not replace that of a later one. */
 export type IsCurrent = () => boolean

@@ -17,10 +17,9 @@ import {
   type WalletOption,
 } from './pageData.js'
 import { renderContent } from './paidContent.js'
-import { passText } from './pass.js'
 import { fetchParameters, paymentHeader, unsignedPayment } from './payment.js'
 import { clearStoredPayment, type StoredPayment, storedPayment, storePayment } from './storedPayment.js'
-import { fetchRequirements, type Outcome, submitPayment } from './submitPayment.js'
+import { fetchRequirements, type Outcome, passText, submitPayment } from './submitPayment.js'
 import {
   clearMessage,
   enableHelp,

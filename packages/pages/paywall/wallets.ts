@@ -1,9 +1,8 @@
 /** Connects the chosen wallet with the code loaded for it, and translates its errors. */
-import type { ConnectorFailure, ConnectorFailureCode } from './connectors/Connector.js'
+import type { Connector, ConnectorFailure, ConnectorFailureCode } from './connectors/Connector.js'
 import { promptForPassword } from './dialog.js'
-import { loadConnector } from './loadConnector.js'
 import { PaymentError } from './messages.js'
-import type { LocalDaemon, Offer, WalletOption } from './pageData.js'
+import { type LocalDaemon, type Offer, pageUrl, type WalletOption } from './pageData.js'
 import type { TransactionParameters, UnsignedPayment } from './payment.js'
 
 export type ConnectedWallet = {
@@ -85,4 +84,32 @@ function toPaymentError(error: unknown, { option: { label }, offer, kmd }: Conne
   if (code === 4001 || code === 4100 || /cancel|reject|decline|denied|closed/i.test(text))
     return new PaymentError('declined')
   return new PaymentError('wallet_failed', message.slice(0, 300))
+}
+
+/** A browser may cache a failed module, so the next attempt uses another address. */
+const failures = new Map<string, number>()
+
+/**
+ * Loads the code of a wallet from the seller. Nothing is signed yet, so a failure here never costs anything.
+ *
+ * @throws PaymentError with the code `page_outdated` or `wallet_not_loaded`.
+ */
+async function loadConnector(file: string, label: string): Promise<Connector> {
+  const failed = failures.get(file) ?? 0
+  const url = new URL(pageUrl)
+  url.hash = ''
+  url.search = `?x402-page=${encodeURIComponent(file)}${failed === 0 ? '' : `&retry=${failed}`}`
+  try {
+    return (await import(/* @vite-ignore */ url.href)) as Connector
+  } catch {
+    failures.set(file, failed + 1)
+    throw new PaymentError((await isMissing(url)) ? 'page_outdated' : 'wallet_not_loaded', label)
+  }
+}
+
+/** Whether the seller responds but does not have the file, because it was updated after the page was opened. */
+async function isMissing(url: URL): Promise<boolean> {
+  const response = await fetch(url, { method: 'HEAD', cache: 'no-store' }).catch(() => undefined)
+  if (response === undefined || response.status >= 500) return false
+  return !response.ok || !/javascript/.test(response.headers.get('content-type') ?? '')
 }

@@ -4,13 +4,17 @@ import { PagesError } from './errors.js'
 import type { PageFile } from './PageFile.js'
 import { type PaywallPage, paywallHtml } from './paywallHtml.js'
 import { type PaywallOptions, paywallWallets, type WalletOption, walletOptions } from './paywallOptions.js'
-import { paywallPolicy } from './paywallPolicy.js'
 
 export { type ErrorCode, errors, PagesError, PaywallError, type PaywallErrorCode } from './errors.js'
 export type { EncodedBody, PageFile } from './PageFile.js'
 export type { PaywallPage } from './paywallHtml.js'
-export type { PaywallOffer } from './paywallOffer.js'
-export { checkPaywall, type PaywallOptions, type PaywallWallet, paywallWallets } from './paywallOptions.js'
+export {
+  checkPaywall,
+  type PaywallOffer,
+  type PaywallOptions,
+  type PaywallWallet,
+  paywallWallets,
+} from './paywallOptions.js'
 
 /** A paywall as a server sends it. */
 export type RenderedPaywall = {
@@ -97,4 +101,34 @@ function fileNames(): FileNames {
     ) as FileNames['wallets'],
   }
   return names
+}
+
+const peraOrigin = 'https://web.perawallet.app'
+
+/**
+ * The content security policy: allows scripts from the page's own file only. The other origins depend on the offered
+ * wallets.
+ */
+function paywallPolicy(offered: readonly WalletOption[], { logo, kmd }: PaywallOptions): string {
+  const has = (...wallets: WalletOption['wallet'][]): boolean => offered.some(({ wallet }) => wallets.includes(wallet))
+  const connect = [
+    "'self'",
+    // Both wallets fetch a list of bridge servers, so their hosts are not known in advance. Their images are data:
+    // URLs.
+    ...(has('pera', 'defly') ? ['https:', 'wss:', 'data:'] : []),
+    ...(has('kmd') ? [new URL(kmd!.url).origin] : []),
+  ]
+  const images = ["'self'", 'data:', 'blob:', ...(logo?.startsWith('https:') ? [new URL(logo).origin] : [])]
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    // The dialogs of Pera and Defly, and paid pages, contain inline styles.
+    "style-src 'self' 'unsafe-inline'",
+    `img-src ${images.join(' ')}`,
+    `connect-src ${connect.join(' ')}`,
+    ...(has('pera') ? [`frame-src ${peraOrigin}`] : []),
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
 }

@@ -1,7 +1,6 @@
 /** Explains how to pay without a wallet: where to get one for the network, and the command that pays. */
 import { clip, escapeText } from './escape.js'
-import type { WalletOffer } from './paywallOffer.js'
-import type { PaywallWallet } from './paywallOptions.js'
+import type { PaywallWallet, WalletOffer } from './paywallOptions.js'
 
 const walletSites: { readonly [wallet in PaywallWallet]: { readonly url: string; readonly kind: string } } = {
   pera: { url: 'https://perawallet.app', kind: 'phone app' },

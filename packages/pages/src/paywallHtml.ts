@@ -3,8 +3,7 @@ import { Amount } from '@latchkey/algorand'
 import { clip, escapeJson, escapeText } from './escape.js'
 import { passTerms } from './passTerms.js'
 import { helpElement } from './paywallHelp.js'
-import type { PaywallOffer, WalletOffer } from './paywallOffer.js'
-import type { PaywallOptions } from './paywallOptions.js'
+import type { PaywallOffer, PaywallOptions, WalletOffer } from './paywallOptions.js'
 
 /** The content of the paywall. */
 export type PaywallPage = {

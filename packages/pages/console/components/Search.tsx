@@ -1,6 +1,6 @@
 /** The button that opens the search, as the key / does. */
 import { useEffect, useState } from 'preact/hooks'
-import { SearchDialog } from './lazySearch.js'
+import { lazyDialog } from './Lazy.js'
 
 export function Search() {
   const [isOpen, setOpen] = useState(false)
@@ -34,3 +34,6 @@ export function Search() {
     </>
   )
 }
+
+/** Loaded when it is first opened, or while the page is idle. */
+export const SearchDialog = lazyDialog(async () => (await import('./SearchDialog.js')).SearchDialog)

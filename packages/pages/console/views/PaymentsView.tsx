@@ -7,7 +7,7 @@ import { unitOf } from '../model/amount.js'
 import { formatTime } from '../model/time.js'
 import { usePaymentsPolling } from '../paymentsPolling.js'
 import { useStore } from '../store.js'
-import { EarlierPayments } from './lazyEarlier.js'
+import { EarlierPayments } from './lazyOverview.js'
 import { idOf, PaymentRow, ProgramRow } from './PaymentRow.js'
 
 const pollMs = 2_000

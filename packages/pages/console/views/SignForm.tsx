@@ -23,9 +23,8 @@ import { usePolling } from '../polling.js'
 import type { Account } from '../responseTypes.js'
 import { type ReviewedTransaction, signAll } from '../signing.js'
 import { type Store, useStore } from '../store.js'
-import { RealMoneyConfirmation } from './RealMoneyConfirmation.js'
+import { isConfirmed, RealMoneyConfirmation, WarningConfirmation } from './Confirmations.js'
 import { TransactionCard } from './TransactionCard.js'
-import { isConfirmed, WarningConfirmation } from './WarningConfirmation.js'
 
 type Props = {
   transactions: readonly ReviewedTransaction[]

@@ -9,7 +9,7 @@ import { chooseNetwork, submittedHash } from '../model/network.js'
 import { usePolling } from '../polling.js'
 import { useStore } from '../store.js'
 import { Submission } from '../submission.js'
-import { RealMoneyConfirmation } from './RealMoneyConfirmation.js'
+import { RealMoneyConfirmation } from './Confirmations.js'
 
 type Props = {
   signed: readonly Uint8Array[]

@@ -1,10 +1,8 @@
 /** Views that are not part of the first screen, in separate files. */
 import { lazyView } from '../components/Lazy.js'
-import { SearchDialog } from '../components/lazySearch.js'
+import { SearchDialog } from '../components/Search.js'
 import { BackupDialog } from './lazyBackup.js'
-import { CreatingWallet } from './lazyCreation.js'
-import { EarlierPayments } from './lazyEarlier.js'
-import { OverviewAgents, OverviewApprovals } from './lazyOverview.js'
+import { CreatingWallet, EarlierPayments, OverviewAgents, OverviewApprovals } from './lazyOverview.js'
 
 export const WalletsView = lazyView(async () => (await import('./WalletsView.js')).WalletsView)
 export const SendView = lazyView(async () => (await import('./SendView.js')).SendView)
