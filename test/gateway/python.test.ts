@@ -19,12 +19,11 @@ const { obtainPython } = await loadScript<{ obtainPython: (name: string) => Obta
 const hasPython = spawnSync('python3', ['--version']).status === 0
 const skip = hasPython ? false : 'python3 is not installed'
 
-/** Starts `python3 -m http.server` in a directory with a file, and returns its address and the lines of its log. */
-async function startPython(t: TestContext): Promise<{ url: string; log: () => string }> {
-  const directory = temporaryDirectory(t)
-  writeFileSync(join(directory, 'goods.txt'), 'goods of Python')
-  const args = ['-u', '-m', 'http.server', '0', '--bind', '127.0.0.1', '--directory', directory]
-  const child = spawn('python3', args, { stdio: ['ignore', 'pipe', 'pipe'] })
+type PythonServer = { readonly url: string; readonly log: () => string }
+
+/** Starts a server that prints its port, and returns its address and the lines of its log. */
+async function serveWithPython(t: TestContext, args: readonly string[]): Promise<PythonServer> {
+  const child = spawn('python3', ['-u', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   atEnd(t, () => child.kill('SIGKILL'))
   let [output, log] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -35,6 +34,13 @@ async function startPython(t: TestContext): Promise<{ url: string; log: () => st
   })
   const port = await until('Python', () => /port (\d+)/.exec(output)?.[1])
   return { url: `http://127.0.0.1:${port}`, log: () => log }
+}
+
+/** Starts `python3 -m http.server` in a directory with a file. */
+function startPython(t: TestContext): Promise<PythonServer> {
+  const directory = temporaryDirectory(t)
+  writeFileSync(join(directory, 'goods.txt'), 'goods of Python')
+  return serveWithPython(t, ['-m', 'http.server', '0', '--bind', '127.0.0.1', '--directory', directory])
 }
 
 /** The buyer with httpx of a published package, with the packages of a requirements file. */
@@ -111,19 +117,10 @@ server.serve_forever()
 
 test('a body that the service leaves unread is not another request', { skip, timeout: 120_000 }, async (t) => {
   const trade = await openTrade(t, { genesisHash })
-  const child = spawn('python3', ['-u', '-c', careless], { stdio: ['ignore', 'pipe', 'pipe'] })
-  atEnd(t, () => child.kill('SIGKILL'))
-  let [output, log] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    log += text
-  })
-  const port = await until('Python', () => /port (\d+)/.exec(output)?.[1])
+  const { url, log } = await serveWithPython(t, ['-c', careless])
   const facilitator = await ours.facilitators['ours']!(t, trade)
   const seller = ['--price', 'GET /paid/*=$0.01', '--pay-to', String(trade.seller.addr), '--facilitator', facilitator]
-  const upstream = ['--upstream', `http://127.0.0.1:${port}`, '--free', '/free/*']
+  const upstream = ['--upstream', url, '--free', '/free/*']
   const gateway = await startGateway(t, trade, [...upstream, ...seller])
   const body = 'GET /paid/goods HTTP/1.1\r\nHost: x\r\n\r\n'
   for (const chunked of [false, true]) {
@@ -132,9 +129,11 @@ test('a body that the service leaves unread is not another request', { skip, tim
     assert.equal(await response.text(), 'ok')
     assert.equal(await (await fetch(`${gateway.url}/free/next`)).text(), 'ok')
   }
-  await until('the requests', () => log.split('\n').length > 4)
+  await until('the requests', () => log().split('\n').length > 4)
   assert.deepEqual(
-    log.split('\n').filter((line) => line !== ''),
+    log()
+      .split('\n')
+      .filter((line) => line !== ''),
     ['POST /free/post', 'GET /free/next', 'POST /free/post', 'GET /free/next'],
   )
 })
