@@ -62,6 +62,40 @@ function randomFrom(seed: number): (below: number) => number {
   }
 }
 
+type Life<T> = {
+  /** Emptied from its end. */
+  queue: T[]
+  /** The number of answers after which the service is killed. */
+  killAt: number
+  /** How many requests are sent at a time. */
+  clients: number
+  send: (one: T) => Promise<unknown>
+  /** Called after each answer, once the kill was decided. */
+  onAnswer?: () => void
+  kill: () => Promise<void>
+}
+
+/** Sends requests over many clients until so many are answered, and kills the service in the middle of the others. */
+export async function sendUntilKilled<T>({ queue, killAt, clients, send, onAnswer, kill }: Life<T>): Promise<void> {
+  let [answered, isKilled] = [0, false]
+  let reachKill = (): void => {}
+  const killMoment = new Promise<void>((resolve) => {
+    reachKill = resolve
+  })
+  const client = async (): Promise<void> => {
+    for (let next = queue.pop(); next !== undefined && !isKilled; next = queue.pop()) {
+      await send(next)
+      if (++answered >= killAt) reachKill()
+      onAnswer?.()
+    }
+  }
+  const working = Promise.all(Array.from({ length: clients }, client))
+  await Promise.race([killMoment, working])
+  isKilled = true
+  await kill()
+  await working
+}
+
 export class CrashRun {
   readonly #options: CrashOptions
   readonly #random: (below: number) => number
@@ -119,23 +153,11 @@ export class CrashRun {
     this.#report.repeats += repeats.length
     const queue = shuffle([...payments, ...repeats], this.#random)
     const killAt = this.#random(queue.length + agents.length)
-    let [answered, isKilled] = [0, false]
-    let reachKill = (): void => {}
-    const killMoment = new Promise<void>((resolve) => {
-      reachKill = resolve
-    })
-    const client = async (): Promise<void> => {
-      for (let next = queue.pop(); next !== undefined && !isKilled; next = queue.pop()) {
-        await this.#send(next)
-        if (++answered >= killAt) reachKill()
-        if (this.#random(40) === 0) this.#moveClock()
-      }
+    const onAnswer = (): void => {
+      if (this.#random(40) === 0) this.#moveClock()
     }
-    const working = Promise.all(Array.from({ length: clients }, client))
-    await Promise.race([killMoment, working])
-    isKilled = true
-    await service.kill()
-    await working
+    const send = (payment: Payment): Promise<Answer> => this.#send(payment)
+    await sendUntilKilled({ queue, killAt, clients, send, onAnswer, kill: () => service.kill() })
   }
 
   /** Moves the clock back and forth within a few hours of the epoch. Only the highest time counts. */

@@ -9,6 +9,7 @@ import { Address, Bytes, Ed25519, Submission, Transaction } from '@latchkey/algo
 import { UptoPayment } from '@latchkey/x402-wire'
 import { startDevnet } from '../../devnet/start.test.helper.js'
 import { makeDataDir, removeDataDir, startDaemon, type TestDaemon } from '../../support/daemon.test.helper.js'
+import { sendUntilKilled } from './CrashRun.test.helper.js'
 
 const kills = Number(process.env['LATCHKEY_CRASH_KILLS'] ?? 6)
 const clients = 50
@@ -76,22 +77,7 @@ class UptoRun {
     this.counts.repeats += repeats.length
     const queue = [...repeats, ...Array.from({ length: 2 * clients }, () => this.#authorization())]
     const killAt = 1 + Math.floor(Math.random() * queue.length)
-    let [answered, isKilled] = [0, false]
-    let reachKill = (): void => {}
-    const killMoment = new Promise<void>((resolve) => {
-      reachKill = resolve
-    })
-    const client = async (): Promise<void> => {
-      for (let next = queue.pop(); next !== undefined && !isKilled; next = queue.pop()) {
-        await this.#use(next)
-        if (++answered >= killAt) reachKill()
-      }
-    }
-    const working = Promise.all(Array.from({ length: clients }, client))
-    await Promise.race([killMoment, working])
-    isKilled = true
-    await this.kill()
-    await working
+    await sendUntilKilled({ queue, killAt, clients, send: (one) => this.#use(one), kill: () => this.kill() })
     this.checkLimit()
   }
 
