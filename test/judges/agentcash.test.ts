@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { loadScript } from '../docs/Reference.test.helper.js'
-import { offerOf, openShop, openTools, toolOffer } from './shop.test.helper.js'
+import { offerOf, openShop, openTools, requests, toolOffer } from './shop.test.helper.js'
 
 type Issue = { readonly code: string; readonly severity: string; readonly message: string }
 type Advisory = { readonly method: string; readonly [name: string]: unknown }
@@ -33,14 +33,6 @@ const judge =
   skip === false ? ((await import(pathToFileURL(join(folder, 'dist', 'index.js')).href)) as Judge) : undefined!
 
 const errorsIn = (issues: readonly Issue[]): Issue[] => issues.filter(({ severity }) => severity === 'error')
-
-const requests = [
-  ['GET', '/weather'],
-  ['GET', '/weather/Rome'],
-  ['POST', '/notes'],
-  ['PUT', '/notes/Rome'],
-  ['DELETE', '/notes/Rome'],
-] as const
 
 test('@agentcash/discovery 1.7.5 is installed', { skip }, () => {
   const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }

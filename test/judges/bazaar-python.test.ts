@@ -15,6 +15,7 @@ import {
   openShop,
   openTools,
   programPath,
+  requests,
   runPython,
   type Shop,
   toolClient,
@@ -64,13 +65,6 @@ for (const { name, version, requirements, schemes } of packages) {
 
   test(`PyPI ${name} ${version} extracts our declarations, and we read its catalogue`, { skip }, async (t) => {
     const { url } = await openShop(t)
-    const requests = [
-      ['GET', '/weather'],
-      ['GET', '/weather/Rome'],
-      ['POST', '/notes'],
-      ['PUT', '/notes/Rome'],
-      ['DELETE', '/notes/Rome'],
-    ] as const
     const offers = await Promise.all(requests.map(([method, path]) => offerOf(`${url}${path}`, method)))
     const { extracted } = await read(python, { offers })
     const found = extracted.map((one) => [one?.['method'], one?.['resource'], one?.['description']])

@@ -27,6 +27,15 @@ export type Shop = {
   readonly url: string
 }
 
+/** A request of each route of the shop. */
+export const requests = [
+  ['GET', '/weather'],
+  ['GET', '/weather/Rome'],
+  ['POST', '/notes'],
+  ['PUT', '/notes/Rome'],
+  ['DELETE', '/notes/Rome'],
+] as const
+
 /** Sells GET, POST, PUT and DELETE routes, with and without parameters in the path. */
 export async function openShop(
   t: TestContext,
