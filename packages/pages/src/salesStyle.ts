@@ -49,7 +49,7 @@ td rect { fill: var(--accent); }
 .scroll {
   overflow-x: auto;
   background:
-    linear-gradient(90deg, transparent, var(--paper)) right / 2rem 100% local no-repeat,
+    linear-gradient(90deg, transparent, var(--paper) 50%) right / 2rem 100% local no-repeat,
     linear-gradient(90deg, transparent, var(--rule)) right / 1rem 100% no-repeat;
 }
 table { width: 100%; border-collapse: collapse; }
@@ -64,7 +64,7 @@ td.text { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
 .empty { padding: 1rem 0; color: var(--soft); }
 @media (max-width: 40rem) {
   th, td { padding-right: 0.6rem; }
-  td.text { min-width: 6rem; }
+  td.text:first-child { min-width: 7rem; }
 }
 @media (max-width: 23rem) {
   .bars th, .bars td { padding-right: 0.5rem; white-space: normal; }
