@@ -54,6 +54,22 @@ export async function takeScreenshot(page: Page, name: string): Promise<void> {
   if (directory !== undefined) await page.screenshot({ path: join(directory, `${name}.png`), fullPage: true })
 }
 
+/** Saves screenshots of a computer and of a phone, light and dark, and restores the window. */
+export async function takeScreenshots(page: Page, name: string): Promise<void> {
+  if (process.env['LATCHKEY_SCREENSHOTS'] === undefined) return
+  const before = page.viewportSize()!
+  const isDark = await page.evaluate('matchMedia("(prefers-color-scheme: dark)").matches')
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const width of [1280, 390]) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height: 860 })
+      await takeScreenshot(page, `${name}-${colorScheme}-${width}`)
+    }
+  }
+  await page.emulateMedia({ colorScheme: isDark === true ? 'dark' : 'light' })
+  await page.setViewportSize(before)
+}
+
 export class ChromiumNotFoundError extends Error {
   override name = 'ChromiumNotFoundError'
 

@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { type AgentClient, Kmd, KmdClientError } from '@latchkey/kmd-client'
 import algosdk from 'algosdk'
 import { axeIssues } from './axe.test.helper.js'
-import { type Page, takeScreenshot } from './chromium.test.helper.js'
+import { type Page, takeScreenshot, takeScreenshots } from './chromium.test.helper.js'
 import {
   copyWith,
   type Environment,
@@ -92,7 +92,7 @@ test('an agent is created in three steps and held to its limits, and its owner s
   await page.getByLabel('Unit of limit 3', { exact: true }).selectOption('asset')
   await page.getByRole('button', { name: 'Review', exact: true }).click()
   await page.getByText('Enter the id of the asset, which is a number.').waitFor()
-  await page.getByLabel('Asset id of limit 3', { exact: true }).fill('123')
+  await page.getByLabel('Asset ID of limit 3', { exact: true }).fill('123')
   await page.getByLabel('Unit of limit 3', { exact: true }).selectOption('algo')
   await page.getByLabel('Limit 1', { exact: true }).fill('2')
   await page.getByLabel('Ask above', { exact: true }).fill('')
@@ -161,6 +161,7 @@ test('an agent is created in three steps and held to its limits, and its owner s
   await dialog.getByLabel('Password of purse').fill('wrong')
   await dialog.getByRole('button', { name: 'Resume', exact: true }).click()
   await dialog.getByText('Wrong password.').waitFor()
+  await takeScreenshots(page, 'agents-resume')
   await dialog.getByLabel('Password of purse').fill(password)
   await dialog.getByRole('button', { name: 'Resume', exact: true }).click()
   await stateOf(page, 'active').waitFor()
@@ -171,6 +172,7 @@ test('an agent is created in three steps and held to its limits, and its owner s
   await checkView(page, 'change')
   await dialog.getByRole('button', { name: 'Review', exact: true }).click()
   await dialog.getByText('At most $1 a day.').waitFor()
+  await takeScreenshots(page, 'agents-change-review')
   await dialog.getByLabel('Password of purse').fill(password)
   await dialog.getByRole('button', { name: 'Save the rules' }).click()
   await page.getByRole('meter', { name: '$1 a day' }).waitFor()
@@ -178,6 +180,8 @@ test('an agent is created in three steps and held to its limits, and its owner s
 
   // A new token invalidates the old one.
   await page.getByRole('button', { name: 'Change token' }).click()
+  await dialog.getByLabel('Password of purse').waitFor()
+  await takeScreenshots(page, 'agents-change-token')
   await dialog.getByLabel('Password of purse').fill(password)
   await dialog.getByRole('button', { name: 'Change token' }).click()
   const next = await copyWith(page, dialog.getByRole('button', { name: 'Copy the token' }))
@@ -197,6 +201,7 @@ test('an agent is created in three steps and held to its limits, and its owner s
   await page.getByText('This agent runs as the daemon’s user.').waitFor()
   await page.getByRole('button', { name: 'Revoke', exact: true }).click()
   await dialog.getByText('at once and permanently').waitFor()
+  await takeScreenshots(page, 'agents-revoke')
   await dialog.getByRole('button', { name: 'Revoke permanently' }).click()
   await stateOf(page, 'revoked').waitFor()
   await assert.rejects(async () => again.sign(await dollars(environment, address!, payee, 1n)))

@@ -27,7 +27,7 @@ async function bundleChart(): Promise<{ script: string; style: string }> {
     import './styles/index.css'
     globalThis.show = ({ nowMs, spends, ...spending }) => {
       const exact = spends.map((spend) => ({ ...spend, amount: BigInt(spend.amount) }))
-      render(<Chart nowMs={nowMs} spending={{ ...spending, spends: exact }} />, document.body)
+      render(<Chart nowMs={nowMs} dollarIds={['31566704']} spending={{ ...spending, spends: exact }} />, document.body)
     }`
   await build({
     ...settings,

@@ -62,7 +62,7 @@ test('creating a wallet leads to its backup, which is checked and then cannot be
   assert.ok(await show.isDisabled())
   await page.getByLabel(/type “show words”/).fill('show')
   assert.ok(await show.isDisabled())
-  await page.getByLabel(/type “show words”/).fill('Show words')
+  await page.getByLabel(/type “show words”/).fill('“Show words”')
   await show.click()
   const list = page.getByRole('list', { name: 'The 25 words' })
   await list.waitFor()

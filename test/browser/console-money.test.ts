@@ -126,7 +126,7 @@ test('sends USDC after the receiver opted in, and opts out again', async (t) => 
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   const [first, second] = await walletWithKeys(page, 'dollars', 2)
   environment.devnet.fund(first!, { microAlgos: 5_000_000n, assets: [{ assetId: usdc, amount: 7_500_000n }] })
-  await page.getByText('7.5 USDC').waitFor()
+  await page.getByText('$7.50 USDC').first().waitFor()
   await openSend(page)
   await page.getByLabel('From', { exact: true }).selectOption(first!)
   await page.getByText(/4\.7\d* ALGO can be sent/).waitFor()

@@ -104,7 +104,8 @@ test('every view is readable from 320 pixels on, and the first screen leads with
     ...{ url: claimedUrl, description: 'A forecast', approvalWaitMs: 240_000 },
   })
   waiting.catch(() => {})
-  const sentence = `shopper wants to pay $1.50 to ${payees[0]!.slice(0, 8)}... for ${claimedUrl} (not checked)`
+  const payee = `"Weather service" (${payees[0]!.slice(0, 8)}...)`
+  const sentence = `shopper wants to pay $1.50 to ${payee} for ${claimedUrl} (not checked)`
   await page.getByText(sentence).waitFor()
   const headings = await page.locator('main h2').allTextContents()
   const order = ['Waiting for your approval', 'Agents', 'Balances', 'Last payments']
@@ -112,7 +113,7 @@ test('every view is readable from 320 pixels on, and the first screen leads with
     headings.filter((heading) => order.includes(heading)),
     order,
   )
-  await page.getByText('89.23 USDC').first().waitFor()
+  await page.getByText('$89.23 USDC').first().waitFor()
   await checkView(page, 'overview')
 
   // The sections are behind a button on a phone.
@@ -164,6 +165,17 @@ test('every view is readable from 320 pixels on, and the first screen leads with
   const row = page.getByRole('row', { name: /Weather service/ })
   assert.match((await row.textContent()) ?? '', /2\$0\.51$/)
   await visit('#/activity', 'Audit log', 'audit-log', 'Verify the log')
+  const records = page.getByRole('list', { name: 'Records, newest first' })
+  for (const title of ['Approval requested', 'Denied']) {
+    await records.getByText(new RegExp(`^${title} \\$1\\.50 to`)).waitFor()
+  }
+  // On a phone, the records come before the fields of the filters.
+  await page.setViewportSize({ width: 390, height: 800 })
+  await visit('#/payments', 'Payments', 'payments', '$0.50 USDC to')
+  await page.setViewportSize({ width: 390, height: 800 })
+  await visit('#/activity', 'Audit log', 'audit-log-phone', 'Verify the log')
+  assert.equal(await page.getByLabel('Transaction ID').isVisible(), false)
+  await page.setViewportSize({ width: 1280, height: 860 })
   await visit('#/settings', 'Settings', 'settings', 'Genesis hash')
   const documentation = page.getByRole('link', { name: 'Documentation site' })
   assert.equal(await documentation.getAttribute('href'), 'http://127.0.0.1:4040/')
@@ -203,12 +215,12 @@ async function survivesRestart(environment: Environment, { address, walletId, pa
     return { next, ...opened }
   }
   const { next, page, assertClean } = await restart(daemon)
-  await page.getByText('0.07 USDC').first().waitFor()
+  await page.getByText('$0.07 USDC').first().waitFor()
   await page.goto(`${new URL(page.url()).origin}/console/#/payments`)
   const list = page.getByRole('list', { name: 'Signed transactions and programs, newest first' })
   await list.getByText('confirmed in round').nth(4).waitFor()
   assert.equal(await list.getByRole('listitem').count(), 5)
-  assert.match((await list.getByRole('listitem').first().textContent()) ?? '', /0\.07 USDC to/)
+  assert.match((await list.getByRole('listitem').first().textContent()) ?? '', /\$0\.07 USDC to/)
   assert.equal(await page.getByRole('heading', { name: 'Earlier, from the audit log' }).count(), 0)
   await checkView(page, 'payments-restarted')
   assertClean()

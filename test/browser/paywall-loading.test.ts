@@ -128,7 +128,7 @@ test('selects an account that can pay, and shows each balance', async () => {
   const visitor = await environment.visit('/weather')
   const { page } = visitor
   await connect(visitor)
-  const account = page.getByLabel('From Local key daemon')
+  const account = page.getByLabel('From your local key daemon')
   assert.equal(await account.inputValue(), environment.funded)
   assert.match(await page.locator('.balance').innerText(), /^Balance: [\d.]+ USDC$/)
   const texts = await account.locator('option').allInnerTexts()

@@ -153,7 +153,7 @@ export async function connect({ page }: Visit, account?: string, walletPassword 
   await page.getByRole('button', { name: 'Local key daemon' }).click()
   await page.getByLabel('Password', { exact: true }).fill(walletPassword)
   await page.getByRole('button', { name: 'Unlock' }).click()
-  if (account !== undefined) await page.getByLabel('From Local key daemon').selectOption(account)
+  if (account !== undefined) await page.getByLabel('From your local key daemon').selectOption(account)
 }
 
 export async function pay(visit: Visit, account: string): Promise<void> {

@@ -6,7 +6,7 @@ import { MemoryClaims, type Route } from '@latchkey/x402/server'
 import express from 'express'
 import { altered } from '../x402/support/market.test.helper.js'
 import { axeIssues } from './axe.test.helper.js'
-import { takeScreenshot } from './chromium.test.helper.js'
+import { type Page, takeScreenshot, takeScreenshots } from './chromium.test.helper.js'
 import {
   connect,
   gateFor,
@@ -45,7 +45,11 @@ async function assertFits({ page }: Visit): Promise<void> {
 
 for (const { scheme, width } of screens) {
   test(`shows the price, takes the payment and shows the content (${scheme}, ${width} px)`, async () => {
-    const screen = `${scheme}-${width}`
+    // The computer in light colours stands for the usual sizes.
+    const photograph = (page: Page, step: string): Promise<void> =>
+      width === 1280 && scheme === 'light'
+        ? takeScreenshots(page, step)
+        : takeScreenshot(page, `${step}-${scheme}-${width}`)
     const { served } = await environment.sell(weather)
     const before = await received(environment)
     const visitor = await environment.visit('/weather?city=Rome', { scheme, width })
@@ -54,19 +58,19 @@ for (const { scheme, width } of screens) {
     assert.equal(await page.locator('[data-price]').innerText(), '$0.01')
     assert.match(await page.locator('main').innerText(), /0\.01 USDC on a local network\s+Test money/)
     await page.getByRole('button', { name: 'Local key daemon' }).waitFor()
-    await takeScreenshot(visitor.page, `1-price-${screen}`)
+    await photograph(page, '1-price')
     await assertFits(visitor)
     await page.getByRole('button', { name: 'Local key daemon' }).click()
     await page.getByLabel('Password', { exact: true }).waitFor()
-    await takeScreenshot(visitor.page, `2-password-${screen}`)
+    await photograph(page, '2-password')
     await assertFits(visitor)
     await page.keyboard.press('Escape')
     await connect(visitor, environment.funded)
-    await takeScreenshot(visitor.page, `3-account-${screen}`)
+    await photograph(page, '3-account')
     await assertFits(visitor)
     await page.getByRole('button', { name: 'Pay $0.01' }).click()
     assert.deepEqual(JSON.parse(await paidText(visitor)), report)
-    await takeScreenshot(visitor.page, `4-paid-${screen}`)
+    await photograph(page, '4-paid')
     await waitForStatus(visitor, /Payment complete/)
     const transaction = await page.locator('[data-receipt] dd').last().innerText()
     assert.equal((await environment.market.chain.algod.transaction(transaction)).type, 'confirmed')
@@ -88,7 +92,7 @@ test('works with only the keyboard', async () => {
   await page.getByLabel('Password', { exact: true }).waitFor()
   await page.keyboard.type('open sesame')
   await page.keyboard.press('Enter')
-  const account = page.getByLabel('From Local key daemon')
+  const account = page.getByLabel('From your local key daemon')
   await account.waitFor()
   await account.selectOption(environment.funded)
   await page.getByRole('button', { name: 'Pay $0.01' }).focus()
@@ -102,7 +106,7 @@ test('reports a wrong password, then accepts the right one', async () => {
   const visitor = await environment.visit('/weather')
   await connect(visitor, undefined, 'wrong')
   await waitForStatus(visitor, /Wrong password.*Nothing was signed/s)
-  await takeScreenshot(visitor.page, '5-wrong-password')
+  await takeScreenshots(visitor.page, '5-wrong-password')
   await pay(visitor, environment.funded)
   assert.deepEqual(JSON.parse(await paidText(visitor)), report)
   assertNoIssues(visitor)
@@ -115,7 +119,7 @@ test('treats a closed dialog as declined, and pays nothing', async () => {
   await visitor.page.getByRole('button', { name: 'Local key daemon' }).click()
   await visitor.page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
   await waitForStatus(visitor, /You declined.*nothing was paid/s)
-  await takeScreenshot(visitor.page, '6-declined')
+  await takeScreenshots(visitor.page, '6-declined')
   assert.equal(await received(environment), before)
   assertNoIssues(visitor)
 })
@@ -125,15 +129,15 @@ test('reports an insufficient balance and a missing opt-in', async () => {
   const visitor = await environment.visit('/weather')
   await pay(visitor, environment.empty)
   await waitForStatus(visitor, /Insufficient balance.*Nothing was paid.*has 0 USDC and needs 0\.01/s)
-  await takeScreenshot(visitor.page, '7-no-money')
+  await takeScreenshots(visitor.page, '7-no-money')
   // A command is copied, so its address is not shortened.
   await waitForStatus(visitor, new RegExp(`latchkey fund ${environment.empty} '0\\.01 #31566704'\\.`))
   await assertFits(visitor)
-  await visitor.page.getByLabel('From Local key daemon').selectOption(environment.notOptedIn)
+  await visitor.page.getByLabel('From your local key daemon').selectOption(environment.notOptedIn)
   await visitor.page.getByRole('button', { name: 'Pay $0.01' }).click()
   await waitForStatus(visitor, /has not opted in to the asset/s)
   assert.deepEqual(served, [])
-  await visitor.page.getByLabel('From Local key daemon').selectOption(environment.funded)
+  await visitor.page.getByLabel('From your local key daemon').selectOption(environment.funded)
   await visitor.page.getByRole('button', { name: 'Pay $0.01' }).click()
   assert.deepEqual(JSON.parse(await paidText(visitor)), report)
   assertNoIssues(visitor)
@@ -156,11 +160,11 @@ test('resends a payment without a response, also after a reload, and pays once',
   const unblock = await block(visitor, 'request')
   await pay(visitor, environment.funded)
   await waitForStatus(visitor, /No response from the seller.*saved/s)
-  await takeScreenshot(visitor.page, '8-no-response')
+  await takeScreenshots(visitor.page, '8-no-response')
   await unblock()
   await visitor.page.reload()
   await waitForStatus(visitor, /A payment for this page is open.*You signed a payment of \$0\.01/s)
-  await takeScreenshot(visitor.page, '9-open')
+  await takeScreenshots(visitor.page, '9-open')
   await visitor.page.getByRole('button', { name: 'Send the payment again' }).click()
   assert.deepEqual(JSON.parse(await paidText(visitor)), report)
   assert.equal((await received(environment)) - before, cent)
@@ -216,13 +220,13 @@ test('reports an already used payment, and makes another only after a confirmati
   await unblock()
   await page.getByRole('button', { name: 'Make a new payment' }).click()
   await page.getByRole('dialog').filter({ hasText: 'you may pay twice' }).waitFor()
-  await takeScreenshot(visitor.page, '10-twice')
+  await takeScreenshots(visitor.page, '10-twice')
   await page.getByRole('button', { name: 'Cancel' }).click()
   // Simulates a seller that has lost its claims.
   await environment.sell(weather)
   await page.getByRole('button', { name: 'Send the payment again' }).click()
   await waitForStatus(visitor, /This payment was already used/)
-  await takeScreenshot(visitor.page, '11-already-used')
+  await takeScreenshots(visitor.page, '11-already-used')
   assert.equal((await received(environment)) - before, cent)
   assertNoIssues(visitor)
 })
@@ -235,7 +239,7 @@ test('pays nothing if the seller fails, and retries with the same payment', asyn
   const visitor = await environment.visit('/weather')
   await pay(visitor, environment.funded)
   await waitForStatus(visitor, /The seller failed with status 500.*did not report a charge/s)
-  await takeScreenshot(visitor.page, '12-seller-fails')
+  await takeScreenshots(visitor.page, '12-seller-fails')
   assert.equal(await received(environment), before)
   await environment.sell(weather, { claims })
   await visitor.page.getByRole('button', { name: 'Send the payment again' }).click()
@@ -379,7 +383,7 @@ for (const [path, { product, check }] of Object.entries(kinds)) {
     const visitor = await environment.visit(path)
     await pay(visitor, environment.funded)
     await check(visitor)
-    await takeScreenshot(visitor.page, `13-${path.slice(1)}`)
+    await takeScreenshots(visitor.page, `13-${path.slice(1)}`)
     if (path !== '/page') assertNoIssues(visitor)
   })
 }
@@ -396,7 +400,7 @@ test('pays with the selected offer, with the seller’s name, logo and colour', 
   const { page } = visitor
   await page.getByLabel('0.25 ALGO on a local network').check()
   assert.equal(await page.locator('[data-price]').innerText(), '0.25 ALGO')
-  await takeScreenshot(visitor.page, '14-choice')
+  await takeScreenshots(visitor.page, '14-choice')
   await connect(visitor, environment.funded)
   const before = await environment.market.chain.algod.account(environment.market.seller)
   await page.getByRole('button', { name: 'Pay 0.25 ALGO' }).click()

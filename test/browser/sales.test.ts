@@ -80,7 +80,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await page.getByRole('img', { name: /Revenue by day in USDC on TestNet/ }).waitFor()
       await page.getByRole('img', { name: /Revenue by day in ALGO on TestNet/ }).waitFor()
       await page.getByRole('heading', { name: 'Latency of settlements' }).waitFor()
-      await page.getByRole('row', { name: '6 about 17 s 76 100 %', exact: true }).waitFor()
+      await page.getByRole('row', { name: '6 about 17 s 76 100%', exact: true }).waitFor()
       const route = page.getByRole('row', { name: /GET \/weather .* USDC/ }).locator('svg rect')
       assert.equal(await route.getAttribute('width'), '100', 'the route with the highest revenue has the longest bar')
       assert.equal(await page.getByText('1.25 ALGO').first().isVisible(), true)

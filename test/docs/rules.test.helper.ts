@@ -74,7 +74,7 @@ export const longRunning: readonly { readonly command: RegExp; readonly ready: R
   { command: /^(?!.*--help).*\blatchkey kmd\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey facilitator\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey proxy\b/s, ready: /Payments {2}\S+\n\n/ },
-  { command: /^node (examples\/\w+\/seller|seller|shop|api)\.js$/, ready: /Listening at http/ },
+  { command: /^(?:\w+=\S+ )*node (examples\/\w+\/seller|seller|shop|api)\.js$/, ready: /Listening at http/ },
   { command: /\bdist\/seller\.js\b/, ready: /Facilitator: / },
 ]
 

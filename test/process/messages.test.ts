@@ -46,6 +46,15 @@ suite('messages of the commands', { concurrency: 2, timeout: 600_000 }, () => {
     }
   })
 
+  test('doctor colours the state of each line where colour is wanted', async (t) => {
+    const missing = join(temporaryDirectory(t), 'none')
+    const colored = await hostedLatchkey(['doctor', '-d', missing], { env: { FORCE_COLOR: '1' } })
+    assert.match(colored.stdout, /^\x1b\[3[123]m(?:ok|warning|fault)\x1b\[0m +\S/m)
+    const plain = await hostedLatchkey(['doctor', '-d', missing], { env: { NO_COLOR: '1' } })
+    assert.equal(plain.stdout.includes('\x1b'), false)
+    assert.equal(colored.stdout.replaceAll(/\x1b\[\d+m/g, ''), plain.stdout)
+  })
+
   test('a hint names options of the command line', async (t) => {
     const home = temporaryDirectory(t)
     const none = join(home, 'none')

@@ -1,6 +1,6 @@
 /** Types commands into terminals as a reader does: a command that keeps running occupies its terminal. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { longRunning } from '../docs/rules.test.helper.js'
 import { atEnd, type Scope, until } from '../process/commands.test.helper.js'
@@ -14,6 +14,12 @@ export type TerminalsOptions = {
   readonly environment: { readonly [name: string]: string }
   /** The command that runs another one in the network of the terminals. Installations run outside, with the registry. */
   readonly inNetwork: readonly string[]
+  /**
+   * Whether a new terminal gets the variables of the last one, as a page may tell its reader.
+   *
+   * @default false
+   */
+  readonly hasSameVariables?: boolean | undefined
 }
 
 export class Terminals {
@@ -40,8 +46,10 @@ export class Terminals {
   }
 
   #open(): void {
-    this.#variables = join(this.#options.home, `.terminal-${++this.#count}`)
-    writeFileSync(this.#variables, '')
+    const { home, hasSameVariables } = this.#options
+    const before = hasSameVariables && this.#variables !== '' ? readFileSync(this.#variables) : ''
+    this.#variables = join(home, `.terminal-${++this.#count}`)
+    writeFileSync(this.#variables, before)
     this.#isBusy = false
   }
 

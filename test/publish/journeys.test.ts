@@ -21,6 +21,7 @@ import { isRegistryReachable, npm, npmEnvironment } from './Outside.test.helper.
 import { startRegistry } from './Registry.test.helper.js'
 import { packAll } from './Tarballs.test.helper.js'
 import { Terminals } from './Terminals.test.helper.js'
+import { startTestnet } from './Testnet.test.helper.js'
 
 const timeout = 1_800_000
 const ports = [4001, 4002, 4021, 4022, 4030, 8980]
@@ -53,7 +54,46 @@ for (const [name, blocks] of Object.entries(followed)) {
   })
 }
 
-async function follow(t: TestContext, blocks: readonly Block[]): Promise<number> {
+const testnetSections = [
+  ...['Write the API', 'Create wallets for TestNet', 'Get test money', 'Run a facilitator', 'Sell on TestNet'],
+]
+// The ports of the page could be in use outside a network of its own.
+const skipTestnet = skip !== false || isAlone ? skip : 'NOT RUN: needs a network of its own, as root'
+
+test('the tutorial on TestNet, rehearsed on a local chain with its ids', { timeout, skip: skipTestnet }, async (t) => {
+  const blocks = blocksOf('docs/tutorial.md').filter(({ section }) => testnetSections.includes(section))
+  const inNetwork = await openNetwork(t)
+  const testnet = await startTestnet(t, inNetwork)
+  let [addresses, optedIn] = [[] as readonly string[], 0]
+  // In place of the websites that give test money, which the page names between the commands.
+  const onTyped = async (command: string, output: string): Promise<void> => {
+    if (command.startsWith('printf ')) {
+      addresses = output.match(/[A-Z2-7]{58}/g) ?? []
+      assert.equal(addresses.length, 3)
+      for (const address of addresses) await testnet.give(address, { microAlgos: 1_000_000 })
+    }
+    if (/ opt-in USDC /.test(command) && ++optedIn === 2) {
+      await testnet.give(addresses[1]!, { microDollars: 20_000_000 })
+    }
+    if (/ balance /.test(command)) assert.match(output, /20 USDC/)
+    if (/ pay /.test(command)) assert.match(output, /Paid \$0\.01 \(USDC, asset 10458941\) to .* on TestNet/)
+  }
+  const environment = { AVM_NETWORK: 'testnet', ALGOD_URL: testnet.url, LATCHKEY_STACK: 'none' }
+  const startedAt = performance.now()
+  const typed = await follow(t, blocks, { environment, onTyped, inNetwork, hasSameVariables: true })
+  assert.equal(await testnet.give(addresses[0]!), 10_000)
+  t.diagnostic(`TestNet, rehearsed: ${typed} commands, ${Math.round((performance.now() - startedAt) / 1000)} s`)
+})
+
+type FollowOptions = {
+  readonly environment?: { readonly [name: string]: string }
+  readonly onTyped?: (command: string, output: string) => Promise<void>
+  /** @default a network that the test opens */
+  readonly inNetwork?: readonly string[]
+  readonly hasSameVariables?: boolean
+}
+
+async function follow(t: TestContext, blocks: readonly Block[], options: FollowOptions = {}): Promise<number> {
   const home = temporaryDirectory(t)
   const folder = join(home, 'empty')
   mkdirSync(folder)
@@ -61,8 +101,10 @@ async function follow(t: TestContext, blocks: readonly Block[]): Promise<number>
   const packed = join(home, 'latchkey', 'dist-packages')
   mkdirSync(packed, { recursive: true })
   for (const { path } of tarballs) copyFileSync(path, join(packed, basename(path)))
-  const inNetwork = isAlone ? await openNetwork(t) : []
-  const terminals = new Terminals(t, { home, folder, environment: await environmentFor(t), inNetwork })
+  const { hasSameVariables, onTyped } = options
+  const inNetwork = options.inNetwork ?? (isAlone ? await openNetwork(t) : [])
+  const environment = { ...(await environmentFor(t)), ...options.environment }
+  const terminals = new Terminals(t, { home, folder, environment, inNetwork, hasSameVariables })
   let printed = ''
   let hasLibraries = false
   for (const block of blocks) {
@@ -71,13 +113,14 @@ async function follow(t: TestContext, blocks: readonly Block[]): Promise<number>
       assert.match(about, /^[\w-]+\.js$/, `${nameOf(block)} names no file`)
       writeFileSync(join(folder, about), text)
     } else if (language === 'sh') {
-      for (const command of commandsIn(text).map(asInstalledToday)) {
+      for (const command of commandsIn(text).map(asInstalledToday).map(confirmed)) {
         // The command of the note installs all packages of the page.
         if (command === commands.libraries && hasLibraries) continue
         hasLibraries ||= command === commands.libraries
         const { output, code } = await terminals.type(command.replace(/^npm(?= install )/, () => npm))
         assert.equal(code, 0, `${command}\nended with ${code} and printed:\n${output}`)
         printed = output
+        await onTyped?.(command, output)
       }
     } else {
       assert.ok(isPrinted(text, printed), `${nameOf(block)}: this was printed before it:\n${normal(printed)}`)
@@ -89,6 +132,11 @@ async function follow(t: TestContext, blocks: readonly Block[]): Promise<number>
 /** Follows the note at the top of the pages, which names the command in place of package names before the release. */
 function asInstalledToday(command: string): string {
   return !isPublished && /^npm install .*\blatchkey\b/.test(command) ? commands.libraries : command
+}
+
+/** Answers the question of `latchkey pay` with yes: the terminals of the test have no keyboard. */
+function confirmed(command: string): string {
+  return /^npx latchkey pay (?!.*--yes)/.test(command) ? `${command} --yes` : command
 }
 
 /** Returns npm's settings, with the registry that has the tarballs. */

@@ -69,6 +69,11 @@ export class Store {
     for (const listener of this.#listeners) listener()
   }
 
+  /** The assets that are a dollar on the network of the daemon's node. */
+  get dollarIds(): readonly string[] {
+    return this.node?.usdcAssetIds ?? []
+  }
+
   get openWallets(): readonly OpenWallet[] {
     return [...this.#open.values()]
   }

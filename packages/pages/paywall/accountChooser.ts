@@ -6,7 +6,8 @@ import { shortAddress } from './pageData.js'
 export type AccountChooser = { readonly element: HTMLElement; readonly selected: () => string }
 
 export type ChooserOptions = {
-  readonly label: string
+  /** The wallet within a sentence. */
+  readonly name: string
   readonly addresses: readonly string[]
   readonly balances: Balances
   readonly selected: string
@@ -14,11 +15,11 @@ export type ChooserOptions = {
 }
 
 export function accountChooser(options: ChooserOptions): AccountChooser {
-  const { label, addresses, selected } = options
+  const { name, addresses, selected } = options
   const [only] = addresses
   if (addresses.length === 1) {
     const address = h('span', { title: only! }, shortAddress(only!))
-    const from = h('p', {}, `From ${label}: `, address)
+    const from = h('p', {}, `From ${name}: `, address)
     return { element: h('div', { class: 'from' }, from, balanceLine(only!, options)), selected: () => only! }
   }
   const select = h('select', { id: 'account', 'aria-describedby': 'balance' }, ...optionElements(options))
@@ -29,7 +30,7 @@ export function accountChooser(options: ChooserOptions): AccountChooser {
     line.replaceWith(next)
     line = next
   })
-  const element = h('div', { class: 'from' }, h('label', { for: 'account' }, `From ${label}`), select, line)
+  const element = h('div', { class: 'from' }, h('label', { for: 'account' }, `From ${name}`), select, line)
   return { element, selected: () => select.value }
 }
 

@@ -15,6 +15,7 @@ import {
   type PaymentRequirement,
   readPageData,
   type WalletOption,
+  walletName,
 } from './pageData.js'
 import { renderContent } from './paidContent.js'
 import { fetchParameters, paymentHeader, unsignedPayment } from './payment.js'
@@ -52,7 +53,8 @@ async function runTask(task: () => Promise<void>, restore: () => void): Promise<
     restore()
     // The focused button is gone; continue at the first action.
     if (document.activeElement === document.body) slot('pay').querySelector('button')?.focus()
-    showMessage(errorMessage(error))
+    const message = errorMessage(error)
+    showMessage(message, message.isChoice === true ? 'open' : 'bad')
   } finally {
     isBusy = false
   }
@@ -108,7 +110,7 @@ function showWallets(): void {
 }
 
 async function connectWallet(option: WalletOption): Promise<void> {
-  showProgress('Connect', `Connecting to ${option.label}…`)
+  showProgress('Connect', `Connecting to ${walletName(option)}…`)
   const paidIn = offer()
   const parameters = fetchParameters(paidIn.network.caip2)
   const connected = await withCancel((signal) =>
@@ -120,10 +122,10 @@ async function connectWallet(option: WalletOption): Promise<void> {
 
 function showAccounts(connected: ConnectedWallet, balances: Balances, previous?: string): void {
   enableOffers(false)
-  const { addresses, label } = connected
+  const { addresses, name } = connected
   const selected = previous ?? preselect(addresses, balances)
   const price = formatPrice(offer())
-  const chooser = accountChooser({ label, addresses, balances, selected, price })
+  const chooser = accountChooser({ name, addresses, balances, selected, price })
   const pay = button(`Pay ${price}`, 'main', () => {
     const payer = chooser.selected()
     const restore = (): void => showAccounts(connected, balances, payer)
@@ -139,7 +141,7 @@ function restart(): void {
 }
 
 async function payFrom(connected: ConnectedWallet, payer: string, restore: () => void): Promise<void> {
-  showProgress('Sign', `Waiting for a signature from ${connected.label}…`)
+  showProgress('Sign', `Waiting for a signature from ${connected.name}…`)
   const current = await currentRequirement()
   if (current instanceof Response) {
     await showContent(current)
@@ -259,6 +261,8 @@ async function showContent(response: Response, payment?: StoredPayment, hasRecei
     ...(payment === undefined ? [] : [['Transaction', payment.transactionId]]),
   ] as [string, string][]
   const hasFailed = payment !== undefined && response.status >= 400
+  // The outcome comes before its details.
+  slot('pay').before(slot('status'))
   if (hasFailed) offerRetry(payment, 'is settled', receiptList(rows))
   else showActions(receiptList(rows))
   for (const name of ['facts', 'price-block', 'offers']) document.querySelector(`[data-${name}]`)?.remove()
@@ -303,7 +307,7 @@ if (unfinished === undefined) {
   showWallets()
 } else {
   offerRetry(unfinished)
-  const time = new Date(unfinished.signedMs).toLocaleTimeString()
+  const time = new Date(unfinished.signedMs).toLocaleTimeString([], { timeStyle: 'short' })
   const text = `You signed a payment of ${unfinished.price} at ${time}, but no response arrived. Sending the same payment again never charges you twice.`
   showMessage({ title: 'A payment for this page is open', text }, 'open')
 }

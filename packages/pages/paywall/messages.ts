@@ -6,6 +6,8 @@ export type Message = {
   readonly text: string
   /** Whether the page offers to reload. */
   readonly canReload?: boolean
+  /** Whether the person chose this, so that it is no failure. */
+  readonly isChoice?: boolean
 }
 
 /** Errors that the page itself detects, before a payment is sent. `detail` completes the text. */
@@ -23,7 +25,7 @@ const messages = {
     title: 'The wallet signed a different transaction',
     text: 'It was not sent, and nothing was paid. Try another wallet.',
   }),
-  declined: () => ({ title: 'You declined', text: 'Nothing was signed, and nothing was paid.' }),
+  declined: () => ({ title: 'You declined', text: 'Nothing was signed, and nothing was paid.', isChoice: true }),
   wrong_password: () => ({ title: 'Wrong password', text: 'Nothing was signed. Try again.' }),
   too_many_attempts: () => ({
     title: 'Too many wrong passwords',

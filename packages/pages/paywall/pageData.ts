@@ -22,6 +22,11 @@ export type WalletId = 'pera' | 'defly' | 'lute' | 'exodus' | 'kibisis' | 'kmd'
 /** A wallet that the page offers. `file` is the name of the file with its code. */
 export type WalletOption = { readonly wallet: WalletId; readonly label: string; readonly file: string }
 
+/** The wallet within a sentence. */
+export function walletName({ wallet, label }: WalletOption): string {
+  return wallet === 'kmd' ? 'your local key daemon' : label
+}
+
 export type Offer = {
   readonly network: { readonly caip2: string; readonly name: string; readonly isReal: boolean }
   readonly dollars?: string

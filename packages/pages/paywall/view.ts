@@ -100,8 +100,7 @@ export function showOffer(offer: Offer): void {
       : `${isUpTo ? 'up to ' : ''}${Amount.group(amount)} ${unit} on ${network.name}`
   slot('money').textContent = network.isReal ? 'Real money' : 'Test money'
   slot('money').classList.toggle('real', network.isReal)
-  slot('payee').textContent = shortAddress(payTo)
-  slot('payee').title = payTo
+  slot('payee').textContent = payTo
   slot('fee').textContent = isFeePaid ? 'paid for you' : 'a small fee in ALGO'
 }
 

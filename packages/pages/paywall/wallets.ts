@@ -2,11 +2,12 @@
 import type { Connector, ConnectorFailure, ConnectorFailureCode } from './connectors/Connector.js'
 import { promptForPassword } from './dialog.js'
 import { PaymentError } from './messages.js'
-import { type LocalDaemon, type Offer, pageUrl, type WalletOption } from './pageData.js'
+import { type LocalDaemon, type Offer, pageUrl, type WalletOption, walletName } from './pageData.js'
 import type { TransactionParameters, UnsignedPayment } from './payment.js'
 
 export type ConnectedWallet = {
-  readonly label: string
+  /** The wallet within a sentence. */
+  readonly name: string
   /** At least one. */
   readonly addresses: readonly string[]
   readonly sign: (payment: UnsignedPayment, payer: string) => Promise<readonly (Uint8Array | null | undefined)[]>
@@ -45,7 +46,7 @@ export async function connect(options: ConnectOptions): Promise<ConnectedWallet>
     const addresses = [...new Set(connection.addresses)].filter((address) => /^[A-Z2-7]{58}$/.test(address))
     if (addresses.length === 0) throw new PaymentError('no_accounts')
     return {
-      label,
+      name: walletName(option),
       addresses,
       sign: async ({ transactions, paymentIndex }, payer) => {
         try {

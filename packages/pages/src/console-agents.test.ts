@@ -49,11 +49,21 @@ type Model = {
     installCommand(command: readonly string[], server: object): string
     mcpSettings(command: readonly string[], server: object): string
   }
+  auditWords: { summary(record: AuditRecord, source: object): string }
   auditExport: { exportText(records: AuditRecord[], format: 'jsonl' | 'csv'): string }
 }
 
 const names = [
-  ...['agentDraft', 'agentPresets', 'agentWords', 'dailySpending', 'quantityInput', 'tokenFile', 'auditExport'],
+  ...[
+    'agentDraft',
+    'agentPresets',
+    'agentWords',
+    'dailySpending',
+    'quantityInput',
+    'tokenFile',
+    'auditExport',
+    'auditWords',
+  ],
 ] as (keyof Model)[]
 const directory = mkdtempSync(join(tmpdir(), 'console-agents-'))
 const model = {} as Model
@@ -318,6 +328,19 @@ test('spending by payee has payments of agents and of the owner, without fees an
     { address: 'tea', amount: 4n, count: 1 },
   ])
   assert.deepEqual([asset!.network, asset!.total, algos!.total, algos!.payees], ['n', 8n, 3_000n, []])
+})
+
+test('the summary of an approval names the amount before the reason', () => {
+  const paid = { network: Network.mainnet.genesisHash, asset: '31566704', amount: '1500000', payee }
+  for (const event of ['approval_requested', 'approval_denied']) {
+    const asked = record(1, event, 'A', { ...paid, reason: 'A payment above $1 needs the owner’s approval.' })
+    assert.equal(
+      model.auditWords.summary(asked, { node: undefined }),
+      `$1.50 to ${payee}. A payment above $1 needs the owner’s approval.`,
+    )
+  }
+  // Records of earlier versions have no amount.
+  assert.equal(model.auditWords.summary(record(1, 'approval_denied', 'A', { reason: 'Why' }), {}), 'Why')
 })
 
 test('an export is oldest first, and no cell is a formula', () => {

@@ -32,6 +32,7 @@ const names: { readonly [name: string]: string } = {
   ink: 'ink',
   quiet: 'soft',
   line: 'rule',
+  edge: 'rule-strong',
   accent: 'accent',
   'on-accent': 'accent-ink',
   bad: 'danger',

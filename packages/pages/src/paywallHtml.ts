@@ -67,7 +67,7 @@ ${walletsElement(first!)}
 <div class="status" role="status" aria-live="polite" data-status><p class="late needs-script">The page has not fully loaded. If this message stays, <a href="">reload the page</a>.</p></div>
 ${page.offers.map((offer, index) => helpElement(offer, { index, url: page.url })).join('\n')}
 <dl class="facts" data-facts>
-<div><dt>Paid to</dt><dd class="id" data-payee title="${escapeText(payTo)}">${escapeText(shortAddress(payTo))}</dd></div>
+<div class="payee"><dt>Paid to</dt><dd class="id" data-payee>${escapeText(payTo)}</dd></div>
 ${pass === undefined ? '' : `<div><dt>One payment opens it</dt><dd data-pass>${escapeText(pass)}</dd></div>\n`}<div><dt>Network fee</dt><dd data-fee>${isFeePaid ? 'paid for you' : 'a small fee in ALGO'}</dd></div>
 </dl>
 </main>
@@ -154,8 +154,4 @@ function footerElement({ footer }: PaywallOptions): string {
       ? escapeText(clip(footer))
       : `<a href="${escapeText(footer.url)}" rel="noreferrer">${escapeText(clip(footer.text))}</a>`
   return `<footer>${content}</footer>\n`
-}
-
-function shortAddress(address: string): string {
-  return `${address.slice(0, 6)}…${address.slice(-6)}`
 }

@@ -95,5 +95,5 @@ export function barElement(share: number): string {
 }
 
 function percent(share: number): string {
-  return share > 0 && share < 0.01 ? '< 1 %' : `${Math.round(share * 100)} %`
+  return share > 0 && share < 0.01 ? '< 1%' : `${Math.round(share * 100)}%`
 }

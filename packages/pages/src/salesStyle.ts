@@ -46,7 +46,12 @@ td svg { display: block; width: 100%; height: 0.375rem; margin-top: 0.25rem; }
 td rect { fill: var(--accent); }
 .bars { max-width: 36rem; margin-top: 0.5rem; }
 .bars tr > :first-child { width: 60%; }
-.scroll { overflow-x: auto; }
+.scroll {
+  overflow-x: auto;
+  background:
+    linear-gradient(90deg, transparent, var(--paper) 50%) right / 2rem 100% local no-repeat,
+    linear-gradient(90deg, transparent, var(--rule)) right / 1rem 100% no-repeat;
+}
 table { width: 100%; border-collapse: collapse; }
 th, td { padding: 0.4rem 1rem 0.4rem 0; border-bottom: 1px solid var(--rule); text-align: left; white-space: nowrap; vertical-align: top; }
 th { color: var(--soft); font-weight: 500; }
@@ -57,6 +62,10 @@ td.text { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
 .refused, .cancelled { color: var(--danger); }
 .pending, .verified, .unknown { color: var(--caution); }
 .empty { padding: 1rem 0; color: var(--soft); }
+@media (max-width: 40rem) {
+  th, td { padding-right: 0.6rem; }
+  td.text:first-child { min-width: 7rem; }
+}
 @media (max-width: 23rem) {
   .bars th, .bars td { padding-right: 0.5rem; white-space: normal; }
   .bars tr > :first-child { width: 40%; }

@@ -34,12 +34,13 @@ export function routesElement(revenue: readonly SalesRevenue[]): string {
 
 export function paymentsElement(list: SalesList, days: number): string {
   if (list.sales.length === 0) return '<p class="empty">No payments yet.</p>'
-  const columns = ['Time (UTC)', 'Amount|number', 'Route', 'State', 'Payer', 'Transaction']
+  // The most important columns come first, because a phone shows only the first ones without scrolling.
+  const columns = ['Time (UTC)', 'Amount|number', 'State', 'Route', 'Payer', 'Transaction']
   const rows = list.sales.map((sale) => [
     cell(formatTime(sale.timeMs)),
     cell(formatAmount(BigInt(sale.amount), sale), 'number'),
-    cell(clip(sale.route, 200), 'text'),
     stateCell(sale),
+    cell(clip(sale.route, 200), 'text'),
     idCell(sale.payer, Explorer.accountUrl(sale.network, sale.payer)),
     idCell(sale.transactionId, Explorer.transactionUrl(sale.network, sale.transactionId)),
   ])
@@ -48,12 +49,12 @@ export function paymentsElement(list: SalesList, days: number): string {
 
 export function failuresElement(list: SalesList, days: number): string {
   if (list.sales.length === 0) return '<p class="empty">No failures.</p>'
-  const columns = ['Time (UTC)', 'Reason', 'Route', 'State', 'Payer', 'Amount|number']
+  const columns = ['Time (UTC)', 'Reason', 'State', 'Route', 'Payer', 'Amount|number']
   const rows = list.sales.map((sale) => [
     cell(formatTime(sale.timeMs)),
     cell(clip(sale.code, 100).replaceAll('_', ' '), 'text'),
-    cell(clip(sale.route, 200), 'text'),
     stateCell(sale),
+    cell(clip(sale.route, 200), 'text'),
     idCell(sale.payer, Explorer.accountUrl(sale.network, sale.payer)),
     cell(formatAmount(BigInt(sale.amount), sale), 'number'),
   ])

@@ -120,6 +120,11 @@ test('the summary of an approval leads with the money, in dollars that the owner
     `shopper wants to pay $0.01 to ${payee.slice(0, 8)}... for "https://shop.example/ report" (not checked)`,
   )
   assert.equal(approval.description[0], `Sends 0.01 USDC (asset 77) to ${payee}.`)
+  // The owner reads the label of the address book; the agent does not.
+  await app.post('/latchkey/v1/contact', { address: payee, label: 'Tea shop' })
+  const { approvals } = (await app.post('/latchkey/v1/approvals/list', { all: true })).json
+  assert.match(approvals[0].summary, new RegExp(`to "Tea shop" \\(${payee.slice(0, 8)}\\.\\.\\.\\) for `))
+  assert.doesNotMatch((await sign(agent, change)).json.approval.summary, /Tea shop/)
 })
 
 test('an approval lifts a limit, but no hard rule', async (t) => {

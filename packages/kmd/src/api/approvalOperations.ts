@@ -2,13 +2,14 @@
  * Operations on agents' approval requests. The owner lists, watches and decides them with the API token or in the
  * console; the agent waits for the decision.
  */
-import { Bytes, Description, Readable, Transaction, type UptoTerms } from '@latchkey/algorand'
+import { Address, Bytes, Description, Readable, Transaction, type UptoTerms } from '@latchkey/algorand'
 import { approvalShape } from '@latchkey/kmd-api'
 import { dollarOf } from '@latchkey/kmd-api/rules'
 import type { Agents } from '../agents/Agents.js'
 import { type Approval, reasonOf, rulesOf } from '../agents/approvals/Approval.js'
 import type { Approvals } from '../agents/approvals/Approvals.js'
 import { contentOf, shownId } from '../agents/approvals/content.js'
+import type { Contacts } from '../contacts/Contacts.js'
 import { KmdError } from '../errors.js'
 import { actorOf, type Context } from './Context.js'
 import type { Implementations } from './Implementation.js'
@@ -16,14 +17,23 @@ import type { Implementations } from './Implementation.js'
 /** The agents that requested approvals. */
 export type Requesters = Pick<Agents, 'find'>
 
-/** Converts an approval to its API form. */
-export function approvalMember(approval: Approval, agents: Requesters) {
+/** The owner's labels by address. */
+type Labels = ReadonlyMap<string, string>
+
+/**
+ * Converts an approval to its API form.
+ *
+ * @param labels Only for the owner: an agent does not learn them.
+ */
+export function approvalMember(approval: Approval, agents: Requesters, labels?: Labels) {
   const { transaction, terms } = contentOf(approval.transaction)
   const assets = { dollarAssetIds: dollarsOf(approval, transaction, agents) }
   const { agentName: payer, claimedUrl } = approval
   const { lines, warnings } = Description.describe(transaction, Readable.describeOptions(transaction, assets))
   const { rule = '', unit = '', asked = '', left = '' } = approval.refusals[0]!
   const isUpTo = terms !== undefined
+  const payee = transaction.arcv ?? transaction.rcv
+  const payeeName = payee === undefined ? undefined : labels?.get(Address.encode(payee))
   return {
     id: approval.id,
     agent_id: approval.agentId,
@@ -31,7 +41,7 @@ export function approvalMember(approval: Approval, agents: Requesters) {
     state: approval.state,
     transaction_id: shownId(approval),
     transaction: isUpTo ? Transaction.encode(transaction) : approval.transaction,
-    summary: Readable.payment(transaction, { ...assets, payer, claimedUrl, isUpTo }),
+    summary: Readable.payment(transaction, { ...assets, payer, payeeName, claimedUrl, isUpTo }),
     description: isUpTo ? [usageText(terms), ...lines.map((line) => `At the maximum: ${line}`)] : lines,
     warnings,
     reason: reasonOf(approval),
@@ -92,13 +102,13 @@ export const approvalOperations = {
     },
   },
   ApprovePayment: {
-    run: async ({ approvals, agents }, input, caller) => ({
-      approval: approvalMember(await approvals.approve(input.approval_id, actorOf(caller)), agents),
+    run: async (context, input, caller) => ({
+      approval: ownersMember(context, await context.approvals.approve(input.approval_id, actorOf(caller))),
     }),
   },
   DenyPayment: {
-    run: async ({ approvals, agents }, input, caller) => ({
-      approval: approvalMember(await approvals.deny(input.approval_id, actorOf(caller)), agents),
+    run: async (context, input, caller) => ({
+      approval: ownersMember(context, await context.approvals.deny(input.approval_id, actorOf(caller))),
     }),
   },
   WaitForApproval: {
@@ -112,13 +122,29 @@ export const approvalOperations = {
   },
 } satisfies Partial<Implementations>
 
-type Listing = { approvals: Pick<Approvals, 'list' | 'count' | 'revision'>; agents: Requesters }
+type Owned = { agents: Requesters; contacts: Pick<Contacts, 'list'> }
+type Listing = Owned & { approvals: Pick<Approvals, 'list' | 'count' | 'revision'> }
 
-function listed({ approvals, agents }: Listing, isAll: boolean) {
+function ownersMember({ agents, contacts }: Owned, approval: Approval) {
+  return approvalMember(approval, agents, labelsOf(contacts))
+}
+
+/** A damaged address book must not hide an approval. */
+function labelsOf(contacts: Owned['contacts']): Labels {
+  try {
+    return new Map(contacts.list().map(({ address, label }) => [address, label]))
+  } catch (error) {
+    if (error instanceof KmdError) return new Map()
+    throw error
+  }
+}
+
+function listed({ approvals, agents, contacts }: Listing, isAll: boolean) {
+  const labels = labelsOf(contacts)
   const { revision } = approvals
   const shown = approvals.list({ onlyOpen: !isAll })
   const leftOut = approvals.count({ onlyOpen: !isAll }) - shown.length
-  return { approvals: shown.map((one) => approvalMember(one, agents)), left_out: leftOut, revision }
+  return { approvals: shown.map((one) => approvalMember(one, agents, labels)), left_out: leftOut, revision }
 }
 
 function waitMs(seconds: number): number {

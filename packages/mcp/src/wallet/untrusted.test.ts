@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type RequestArguments, readRequest } from './FetchRequest.js'
 import { receiveBody } from './Purchase.js'
+import { url as urlSchema } from './tools/schemas.js'
 import { plainText, untrustedBlock } from './untrusted.js'
 
 test('invisible characters are replaced, and no character is split', () => {
@@ -74,4 +75,12 @@ test('requests are bounded and normalized', () => {
   ]
   for (const [given, code] of wrong)
     assert.throws(() => readRequest(given), { code }, JSON.stringify(given).slice(0, 80))
+})
+
+test('a wrong URL is told that http is allowed too, as the description of the parameter says', () => {
+  for (const url of ['ftp://shop.example/a', 'shop.example/a', 'about:blank']) {
+    assert.throws(() => readRequest({ url }), { code: 'invalid_url', message: /absolute http or https URL$/ }, url)
+  }
+  assert.equal(readRequest({ url: 'http://shop.example/a' }).url, 'http://shop.example/a')
+  assert.match(String((urlSchema as { description: string }).description), /https, or http where the owner/)
 })

@@ -1,8 +1,9 @@
 /** Selects one of the accounts of the unlocked wallets. */
 import { useId } from 'preact/hooks'
-import { formatAlgos } from '../model/amount.js'
+import { formatAlgos, formatMoney } from '../model/amount.js'
 import { shortAddress } from '../model/shortAddress.js'
 import type { OwnAccount } from '../ownAccounts.js'
+import type { Account } from '../responseTypes.js'
 import { useStore } from '../store.js'
 
 type Props = {
@@ -51,6 +52,7 @@ export function AccountSelect({ label, accounts, selected, error, isAddressShown
       {selected !== undefined && !isAddressShown && (
         <p class="hint">
           <code class="address">{selected.address}</code>
+          <Dollars account={selected.account} />
         </p>
       )}
       {selected === undefined && (
@@ -61,6 +63,18 @@ export function AccountSelect({ label, accounts, selected, error, isAddressShown
       </p>
     </div>
   )
+}
+
+/** On a phone, an option has no room for them. */
+function Dollars({ account }: { account: Account | undefined }) {
+  const { dollarIds } = useStore()
+  const held = account?.assets.filter(({ assetId }) => dollarIds.includes(assetId)) ?? []
+  return held.map((asset) => (
+    <>
+      <br />
+      {formatMoney(asset.amount, asset, dollarIds)} ({asset.assetId})
+    </>
+  ))
 }
 
 /** The wallet's own page lists all accounts. */

@@ -65,7 +65,7 @@ function Bar({ agent, use, isCompact }: BarProps) {
       >
         <span style={{ width: `${share * 100}%` }} />
       </div>
-      {!isCompact && resetsAtMs !== 0 && <p class="hint">More from {formatTime(resetsAtMs)} on.</p>}
+      {!isCompact && resetsAtMs !== 0 && <p class="hint">More is available from {formatTime(resetsAtMs)}.</p>}
     </li>
   )
 }

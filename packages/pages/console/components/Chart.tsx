@@ -1,7 +1,7 @@
 /** Spending of one asset over time: a bar chart, and a table with the same figures. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { format, ratio, roundUp, unitOf } from '../model/amount.js'
+import { formatMoney, ratio, roundUp, unitOf } from '../model/amount.js'
 import type { Spending } from '../model/payments.js'
 import { formatAxisTime, formatTime } from '../model/time.js'
 import { type TimeBucket, timeBuckets } from '../model/timeBuckets.js'
@@ -13,10 +13,12 @@ const height = margin.top + room + margin.bottom
 /** Room for the longest time on the axis. */
 const axisLabelWidth = 64
 
-export function Chart({ spending, nowMs }: { spending: Spending; nowMs: number }) {
+type ChartProps = { spending: Spending; nowMs: number; dollarIds: readonly string[] }
+
+export function Chart({ spending, nowMs, dollarIds }: ChartProps) {
   const { stepMs, buckets } = timeBuckets(spending.spends, nowMs)
   const unit = unitOf(spending)
-  const show = (amount: bigint): string => `${format(amount, spending.decimals)} ${unit}`
+  const show = (amount: bigint): string => formatMoney(amount, spending, dollarIds)
   const total = buckets.reduce((sum, { confirmed, unconfirmed }) => sum + confirmed + unconfirmed, 0n)
   return (
     <BarChart

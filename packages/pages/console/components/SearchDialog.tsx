@@ -1,6 +1,6 @@
 /** Search over wallets, addresses, labels and signed transactions. */
 import { useEffect, useState } from 'preact/hooks'
-import { format, unitOf } from '../model/amount.js'
+import { formatMoney } from '../model/amount.js'
 import { typeName } from '../model/payments.js'
 import { maxQueryLength, type SearchResult, search } from '../model/search.js'
 import { shortAddress } from '../model/shortAddress.js'
@@ -95,7 +95,8 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
 }
 
 function ResultText({ result }: { result: SearchResult }) {
-  const { name, detail } = describe(result)
+  const { dollarIds } = useStore()
+  const { name, detail } = describe(result, dollarIds)
   return (
     <>
       <bdi class="name">{name}</bdi>
@@ -104,7 +105,7 @@ function ResultText({ result }: { result: SearchResult }) {
   )
 }
 
-function describe(result: SearchResult): { name: string; detail: string } {
+function describe(result: SearchResult, dollarIds: readonly string[]): { name: string; detail: string } {
   switch (result.kind) {
     case 'wallet':
       return { name: result.name, detail: 'wallet' }
@@ -120,7 +121,7 @@ function describe(result: SearchResult): { name: string; detail: string } {
     case 'transaction': {
       const { entry } = result
       const id = shortAddress(entry.transactionId === '' ? entry.program : entry.transactionId)
-      const amount = entry.amount === '0' ? '' : `${format(entry.amount, entry.decimals)} ${unitOf(entry)}, `
+      const amount = entry.amount === '0' ? '' : `${formatMoney(entry.amount, entry, dollarIds)}, `
       return { name: id, detail: `${typeName(entry.type)}, ${amount}signed at ${formatTime(entry.atMs)}` }
     }
   }

@@ -23,6 +23,20 @@ export function unitOf({ assetId, unitName }: { assetId: string; unitName: strin
   return isPlain ? unitName : quote(unitName)
 }
 
+type AssetUnit = { assetId: string; unitName: string; decimals: number }
+
+/**
+ * Formats an amount with its unit: `$0.50 USDC` for the dollar assets of the network, `0.5 ALGO` otherwise. The unit
+ * stays visible, because a network can have several dollar assets.
+ */
+export function formatMoney(units: bigint | string, asset: AssetUnit, dollarIds: readonly string[]): string {
+  const isDollar = asset.decimals === dollarDecimals && dollarIds.includes(asset.assetId)
+  const amount = isDollar ? Amount.formatDollars(BigInt(units)) : format(units, asset.decimals)
+  return `${amount} ${unitOf(asset)}`
+}
+
+const dollarDecimals = 6
+
 /** Quotes untrusted text, without characters that are invisible or reorder the surrounding text. */
 export function quote(text: string): string {
   const visible = VisibleText.replaceHidden(text).replace(/["“”]/gu, '\ufffd')

@@ -114,7 +114,7 @@ export function summary(record: AuditRecord, source: DollarSource): string {
   const most = text('scheme') === 'upto' ? 'up to ' : ''
   const payment = paid === '' ? '' : `${most}${paid}${payee === '' ? '' : ` to ${payee}`}. `
   if (event === 'signature_refused') return `${payment}${text('message')}`.trim()
-  if (event.startsWith('approval_')) return text('reason')
+  if (event.startsWith('approval_')) return `${payment}${text('reason')}`.trim()
   if (event.startsWith('agent_')) {
     const limits = detail['limits']
     const list = Array.isArray(limits) ? limits.join(', ') : ''

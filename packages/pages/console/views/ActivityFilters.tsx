@@ -36,6 +36,8 @@ export function ActivityFilters({ query, agents, onSearch }: Props) {
   const id = useId()
   const [fields, setFields] = useState<Fields>({ ...blank, agentId: query.agent_id ?? '' })
   const [errors, setErrors] = useState<Partial<Fields>>({})
+  // On a phone, the fields would take the whole screen before the first record.
+  const [isOpen] = useState(() => query.agent_id !== undefined || matchMedia('(min-width: 48rem)').matches)
   const set = (change: Partial<Fields>): void => setFields({ ...fields, ...change })
   const search = (event: Event): void => {
     event.preventDefault()
@@ -69,82 +71,85 @@ export function ActivityFilters({ query, agents, onSearch }: Props) {
   // An agent in the URL that is not in the list is still searched for.
   const others = fields.agentId !== '' && !agents.some((agent) => agent.id === fields.agentId) ? [fields.agentId] : []
   return (
-    <form class="filters" aria-label="Filters" onSubmit={search}>
-      <div class="field">
-        <label for={`${id}-what`}>What</label>
-        <select id={`${id}-what`} value={fields.what} onChange={(event) => set({ what: event.currentTarget.value })}>
-          <option value="">Everything</option>
-          {eventKinds.map(({ name, events }) => (
-            <optgroup key={name} label={name}>
-              <option value={name}>{name}: all</option>
-              {events.map((event) => (
-                <option key={event} value={event}>
-                  {eventTitle(event)}
-                </option>
-              ))}
-            </optgroup>
-          ))}
-        </select>
-      </div>
-      <div class="field">
-        <label for={`${id}-agent`}>Agent</label>
-        <select
-          id={`${id}-agent`}
-          value={fields.agentId}
-          onChange={(event) => set({ agentId: event.currentTarget.value })}
-        >
-          <option value="">All agents and you</option>
-          {agents.map((agent) => (
-            <option key={agent.id} value={agent.id}>
-              {safeName(agent.name)}
-            </option>
-          ))}
-          {others.map((agentId) => (
-            <option key={agentId} value={agentId}>
-              {safeName(agentId)}
-            </option>
-          ))}
-        </select>
-      </div>
-      <div class="field">
-        <label for={`${id}-wallet`}>Wallet</label>
-        <select
-          id={`${id}-wallet`}
-          value={fields.walletId}
-          onChange={(event) => set({ walletId: event.currentTarget.value })}
-        >
-          <option value="">All</option>
-          {(store.wallets ?? []).map((wallet) => (
-            <option key={wallet.id} value={wallet.id}>
-              {store.displayName(wallet)}
-            </option>
-          ))}
-        </select>
-      </div>
-      <AddressField
-        label="Address"
-        value={fields.address}
-        error={errors.address}
-        onInput={(address) => set({ address })}
-      />
-      <TextField
-        label="Transaction ID"
-        value={fields.transactionId}
-        error={errors.transactionId}
-        onInput={(transactionId) => set({ transactionId })}
-      />
-      <TextField label="Text" value={fields.text} error={errors.text} onInput={(text) => set({ text })} />
-      <TimeField label="From" value={fields.after} onInput={(after) => set({ after })} />
-      <TimeField label="Until" value={fields.before} onInput={(before) => set({ before })} />
-      <p class="actions">
-        <button type="submit" class="main">
-          Filter
-        </button>
-        <button type="button" onClick={clear}>
-          Clear
-        </button>
-      </p>
-    </form>
+    <details class="filter-box" open={isOpen}>
+      <summary>Filters</summary>
+      <form class="filters" aria-label="Filters" onSubmit={search}>
+        <div class="field">
+          <label for={`${id}-what`}>What</label>
+          <select id={`${id}-what`} value={fields.what} onChange={(event) => set({ what: event.currentTarget.value })}>
+            <option value="">Everything</option>
+            {eventKinds.map(({ name, events }) => (
+              <optgroup key={name} label={name}>
+                <option value={name}>{name}: all</option>
+                {events.map((event) => (
+                  <option key={event} value={event}>
+                    {eventTitle(event)}
+                  </option>
+                ))}
+              </optgroup>
+            ))}
+          </select>
+        </div>
+        <div class="field">
+          <label for={`${id}-agent`}>Agent</label>
+          <select
+            id={`${id}-agent`}
+            value={fields.agentId}
+            onChange={(event) => set({ agentId: event.currentTarget.value })}
+          >
+            <option value="">All agents and you</option>
+            {agents.map((agent) => (
+              <option key={agent.id} value={agent.id}>
+                {safeName(agent.name)}
+              </option>
+            ))}
+            {others.map((agentId) => (
+              <option key={agentId} value={agentId}>
+                {safeName(agentId)}
+              </option>
+            ))}
+          </select>
+        </div>
+        <div class="field">
+          <label for={`${id}-wallet`}>Wallet</label>
+          <select
+            id={`${id}-wallet`}
+            value={fields.walletId}
+            onChange={(event) => set({ walletId: event.currentTarget.value })}
+          >
+            <option value="">All</option>
+            {(store.wallets ?? []).map((wallet) => (
+              <option key={wallet.id} value={wallet.id}>
+                {store.displayName(wallet)}
+              </option>
+            ))}
+          </select>
+        </div>
+        <AddressField
+          label="Address"
+          value={fields.address}
+          error={errors.address}
+          onInput={(address) => set({ address })}
+        />
+        <TextField
+          label="Transaction ID"
+          value={fields.transactionId}
+          error={errors.transactionId}
+          onInput={(transactionId) => set({ transactionId })}
+        />
+        <TextField label="Text" value={fields.text} error={errors.text} onInput={(text) => set({ text })} />
+        <TimeField label="From" value={fields.after} onInput={(after) => set({ after })} />
+        <TimeField label="Until" value={fields.before} onInput={(before) => set({ before })} />
+        <p class="actions">
+          <button type="submit" class="main">
+            Filter
+          </button>
+          <button type="button" onClick={clear}>
+            Clear
+          </button>
+        </p>
+      </form>
+    </details>
   )
 }
 

@@ -63,13 +63,13 @@ export function ApprovalsView() {
   const isSettled = useSettled(open.map(({ id }) => id).join())
   return (
     <section aria-labelledby="approvals-title">
-      <div class="section-head">
-        <Heading id="approvals-title">Approvals</Heading>
-        <NotificationButton />
-      </div>
+      <Heading id="approvals-title">Approvals</Heading>
       <p class="soft lede">
         Payments that an agent may make only with your approval. You approve exactly this transaction, once, until it
         expires.
+      </p>
+      <p class="small">
+        <NotificationButton />
       </p>
       <ErrorText text={error} />
       {approvals !== undefined && open.length === 0 && (

@@ -63,7 +63,11 @@ export function EarlierPayments({ beforeMs, count, title, hasMore }: Props) {
   if (shown.length === 0 && error === undefined) return null
   return (
     <>
-      {title !== '' && <h2>{title}</h2>}
+      {title !== '' && (
+        <div class="section-head">
+          <h2>{title}</h2>
+        </div>
+      )}
       <ErrorText text={error} />
       <ol class="rows payments" aria-label="Earlier signatures, newest first">
         {shown.map((record) => (
@@ -83,13 +87,16 @@ function EarlierRow({ record }: { record: AuditRecord }) {
   const store = useStore()
   const { atMs, transaction, walletName } = record
   const status = store.payments.status(transaction)
-  const paid = summary(record, { node: store.node })
+  const paid = summary(record, { node: store.node }).replace(/\.$/, '')
+  // The same emphasis as in the daemon's own list.
+  const [, amount = '', rest = ''] = /^(.+?)( to [A-Z2-7]{58}.*)$/s.exec(paid) ?? []
   return (
     <li>
       <time>{formatTime(atMs)}</time>
       <div class="what">
         <p>
-          <Description text={paid === '' ? eventTitle(record.event) : paid.replace(/\.$/, '')} isShort />
+          {amount !== '' && <b class="amount">{amount}</b>}
+          <Description text={amount !== '' ? rest : paid === '' ? eventTitle(record.event) : paid} isShort />
         </p>
         <p class="soft small">
           by {actorText(record)}

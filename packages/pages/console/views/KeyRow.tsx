@@ -3,7 +3,7 @@ import { AddressText, ShortAddress } from '../components/AddressText.js'
 import { CopyButton } from '../components/CopyButton.js'
 import { ExplorerLink } from '../components/ExplorerLink.js'
 import { scrollTo } from '../components/scrollTo.js'
-import { format, formatAlgos, unitOf } from '../model/amount.js'
+import { formatAlgos, formatMoney } from '../model/amount.js'
 import { shortAddress } from '../model/shortAddress.js'
 import type { Account } from '../responseTypes.js'
 import { hrefOf } from '../route.js'
@@ -61,6 +61,7 @@ export function AddressLine({ address, onFunded, onLabel }: Pick<Props, 'address
 }
 
 export function Balance({ account }: { account: Account | undefined }) {
+  const { dollarIds } = useStore()
   if (account === undefined) return null
   return (
     <>
@@ -68,7 +69,7 @@ export function Balance({ account }: { account: Account | undefined }) {
         <li class="algos">{formatAlgos(account.microAlgos)}</li>
         {account.assets.map((asset) => (
           <li key={asset.assetId}>
-            {format(asset.amount, asset.decimals)} {unitOf(asset)}
+            {formatMoney(asset.amount, asset, dollarIds)}
             {asset.unitName !== '' && (
               <span class="soft">
                 {' '}

@@ -9,7 +9,7 @@ import { ExplorerLink } from '../components/ExplorerLink.js'
 import { Problems } from '../components/Problems.js'
 import { TextField } from '../components/TextField.js'
 import { errorMessage } from '../messages.js'
-import { format, unitOf } from '../model/amount.js'
+import { formatMoney, unitOf } from '../model/amount.js'
 import { chosenAccount } from '../model/chosenAccount.js'
 import type { TransferProblem } from '../model/transferChecks.js'
 import { type OwnAccount, useOwnAccounts } from '../ownAccounts.js'
@@ -87,7 +87,7 @@ function OptInForm({ address, assetId: wanted, accounts, onPrepare }: FormProps)
   const review = (event: Event): void => {
     event.preventDefault()
     if (isAssetId(assetId)) void prepare('opt-in', assetId.trim())
-    else setFieldError('Enter the asset id, a whole number.')
+    else setFieldError('Enter the asset ID, a whole number.')
   }
 
   const dollars = store.node?.usdcAssetIds.slice(0, 2) ?? []
@@ -99,7 +99,7 @@ function OptInForm({ address, assetId: wanted, accounts, onPrepare }: FormProps)
       </p>
       <form class="money" onSubmit={review} noValidate>
         <AccountSelect label="Account" accounts={accounts} selected={own} error={accountError} onSelect={select} />
-        <TextField label="Asset id" value={assetId} onInput={enter} inputMode="numeric" error={fieldError} />
+        <TextField label="Asset ID" value={assetId} onInput={enter} inputMode="numeric" error={fieldError} />
         {dollars.length > 0 && (
           <p class="chips">
             {dollars.map((id) => (
@@ -128,6 +128,7 @@ function OptInForm({ address, assetId: wanted, accounts, onPrepare }: FormProps)
 type HeldAssetsProps = { own: OwnAccount; isBusy: boolean; onOptOut: (assetId: string) => void }
 
 function HeldAssets({ own, isBusy, onOptOut }: HeldAssetsProps) {
+  const { dollarIds } = useStore()
   const assets = own.account?.assets ?? []
   return (
     <>
@@ -139,7 +140,7 @@ function HeldAssets({ own, isBusy, onOptOut }: HeldAssetsProps) {
         {assets.map((asset) => (
           <li key={asset.assetId} class="held">
             <span>
-              {format(asset.amount, asset.decimals)} {unitOf(asset)}{' '}
+              {formatMoney(asset.amount, asset, dollarIds)}{' '}
               <span class="soft">
                 <ExplorerLink kind="asset" id={asset.assetId}>
                   asset {asset.assetId}

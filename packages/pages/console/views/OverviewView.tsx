@@ -6,7 +6,7 @@ import { useAct } from '../act.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
 import { errorMessage } from '../messages.js'
-import { format, formatAlgos, unitOf } from '../model/amount.js'
+import { formatMoney } from '../model/amount.js'
 import { networkTitle } from '../model/network.js'
 import { nextActions, type Total, totals } from '../model/overview.js'
 import { usePaymentsPolling } from '../paymentsPolling.js'
@@ -143,7 +143,7 @@ function Totals({ wallets, accounts, balanceError }: BalanceProps & { balanceErr
         <p class="soft">
           In multisig accounts, shared with others:{' '}
           {totals(held(multisigs))
-            .map((one) => `${format(one.amount, one.decimals)} ${unitOf(one)}`)
+            .map((one) => formatMoney(one.amount, one, store.dollarIds))
             .join(', ')}
         </p>
       )}
@@ -163,11 +163,12 @@ function Totals({ wallets, accounts, balanceError }: BalanceProps & { balanceErr
 }
 
 function TotalList({ list, name }: { list: readonly Total[]; name: string }) {
+  const { dollarIds } = useStore()
   return (
     <ul class="balance totals" aria-label={name}>
       {list.map((total) => (
-        <li key={total.assetId} class={total.assetId === '0' ? 'algos' : ''}>
-          {format(total.amount, total.decimals)} {unitOf(total)}
+        <li key={total.assetId} class={total.assetId === '0' || dollarIds.includes(total.assetId) ? 'algos' : ''}>
+          {formatMoney(total.amount, total, dollarIds)}
           {total.unitName !== '' && <span class="soft"> ({total.assetId})</span>}
         </li>
       ))}
@@ -192,7 +193,7 @@ function WalletRows({ wallets, accounts }: BalanceProps) {
                   <span class="soft small">
                     {' '}
                     {contents.keys.length} {contents.keys.length === 1 ? 'key' : 'keys'}
-                    {accounts !== undefined && `, ${formatAlgos(totals(held ?? [])[0]!.amount)}`}
+                    {accounts !== undefined && `, ${mainTotals(held ?? [], store.dollarIds)}`}
                   </span>
                 )}
               </span>
@@ -203,6 +204,14 @@ function WalletRows({ wallets, accounts }: BalanceProps) {
       })}
     </ul>
   )
+}
+
+/** What the accounts hold in ALGO and in dollars. */
+function mainTotals(accounts: readonly Account[], dollarIds: readonly string[]): string {
+  return totals(accounts)
+    .filter(({ assetId }) => assetId === '0' || dollarIds.includes(assetId))
+    .map((one) => formatMoney(one.amount, one, dollarIds))
+    .join(', ')
 }
 
 function Recent() {

@@ -4,12 +4,13 @@ import { CopyButton } from '../components/CopyButton.js'
 import { Description } from '../components/Description.js'
 import { ExplorerLink } from '../components/ExplorerLink.js'
 import { scrollTo } from '../components/scrollTo.js'
-import { format, formatAlgos, unitOf } from '../model/amount.js'
+import { formatAlgos, formatMoney } from '../model/amount.js'
 import { typeName } from '../model/payments.js'
 import { safeName } from '../model/safeName.js'
 import { shortAddress } from '../model/shortAddress.js'
 import { formatTime } from '../model/time.js'
 import type { SignatureEntry, TransactionStatus } from '../responseTypes.js'
+import { useStore } from '../store.js'
 
 export function idOf({ transactionId, program }: SignatureEntry): string {
   return program === '' ? transactionId : program
@@ -22,15 +23,14 @@ type RowProps = {
 }
 
 export function PaymentRow({ entry, status, isFound }: RowProps & { status: TransactionStatus | undefined }) {
+  const { dollarIds } = useStore()
   const hasAmount = entry.amount !== '0' || entry.type === 'pay'
   return (
     <li class={isFound ? 'found' : undefined} ref={isFound ? scrollTo : null}>
       <time dateTime={new Date(entry.atMs).toISOString()}>{formatTime(entry.atMs)}</time>
       <div class="what">
         <p>
-          <b class="amount">
-            {hasAmount ? `${format(entry.amount, entry.decimals)} ${unitOf(entry)}` : typeName(entry.type)}
-          </b>
+          <b class="amount">{hasAmount ? formatMoney(entry.amount, entry, dollarIds) : typeName(entry.type)}</b>
           {entry.receiver !== '' && (
             <>
               {' to '}
@@ -40,7 +40,7 @@ export function PaymentRow({ entry, status, isFound }: RowProps & { status: Tran
         </p>
         <p class="soft small">
           {hasAmount && `${typeName(entry.type)}, `}from <ShortAddress address={entry.sender} />, wallet{' '}
-          {safeName(entry.walletName)}
+          <span class="name">{safeName(entry.walletName)}</span>
           {entry.isMultisig && ', one multisig signature'}, fee {formatAlgos(entry.feeMicroAlgos)}
         </p>
         <Warnings entry={entry} />

@@ -28,8 +28,8 @@ export function PaymentsView({ transactionId: wanted }: { transactionId: string 
     <section aria-labelledby="payments-title">
       <Heading id="payments-title">Payments</Heading>
       <p class="soft lede">
-        The transactions and programs that this daemon signed, and what became of them.
-        {payments.sinceMs > 0 && ` It was started at ${formatTime(payments.sinceMs)}.`}
+        The transactions and programs that this daemon signed, with their status.
+        {payments.sinceMs > 0 && ` The daemon has run since ${formatTime(payments.sinceMs)}.`}
       </p>
       <ErrorText text={error} />
       {statusError !== undefined && (
@@ -52,17 +52,19 @@ export function PaymentsView({ transactionId: wanted }: { transactionId: string 
               </select>
             </label>
           </div>
-          <Chart spending={shown} nowMs={Date.now()} />
+          <Chart spending={shown} nowMs={Date.now()} dollarIds={store.dollarIds} />
         </>
       )}
-      <h2>Signed transactions and programs</h2>
+      <div class="section-head">
+        <h2>Signed transactions and programs</h2>
+      </div>
       {wanted !== undefined && wantedIndex < 0 && payments.sinceMs > 0 && (
         <p class="note">
           <code class="break">{wanted}</code> is not among the latest signatures of this daemon. The audit log has
           earlier ones.
         </p>
       )}
-      {entries.length === 0 && payments.sinceMs > 0 && <p class="empty">Nothing signed yet.</p>}
+      {entries.length === 0 && payments.sinceMs > 0 && <p class="empty">Nothing signed since the daemon started.</p>}
       <ol class="rows payments" aria-label="Signed transactions and programs, newest first">
         {entries
           .slice(0, Math.max(shownCount, wantedIndex + 1))

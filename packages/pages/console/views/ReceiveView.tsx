@@ -8,13 +8,14 @@ import { CopyButton } from '../components/CopyButton.js'
 import { Heading } from '../components/Heading.js'
 import { QrCode } from '../components/QrCode.js'
 import { TextField } from '../components/TextField.js'
-import { formatAlgos } from '../model/amount.js'
+import { formatAlgos, formatMoney } from '../model/amount.js'
 import { readAmount } from '../model/amountInput.js'
 import { chosenAccount } from '../model/chosenAccount.js'
 import * as PaymentUri from '../model/paymentUri.js'
 import { chosenUnit, unknownUnitText } from '../model/sendDraft.js'
 import { type OwnAccount, useOwnAccounts } from '../ownAccounts.js'
 import { hrefOf } from '../route.js'
+import { useStore } from '../store.js'
 import { Faucet } from './Faucet.js'
 import { NoAccount } from './NoAccount.js'
 import '../styles/money.css'
@@ -52,6 +53,7 @@ export function ReceiveView({ address, assetId }: Props) {
 }
 
 function PaymentRequest({ own, assetId: wanted }: { own: OwnAccount; assetId: string | undefined }) {
+  const { dollarIds } = useStore()
   const [assetId, setAssetId] = useState(wanted ?? '0')
   const [amount, setAmount] = useState('')
   const [note, setNote] = useState('')
@@ -73,7 +75,12 @@ function PaymentRequest({ own, assetId: wanted }: { own: OwnAccount; assetId: st
         <p>
           <AddressText address={own.address} />
         </p>
-        {own.account !== undefined && <p class="soft">Balance: {formatAlgos(own.account.microAlgos)}</p>}
+        {own.account !== undefined && (
+          <p class="soft">
+            Balance: {formatAlgos(own.account.microAlgos)}
+            {own.account.assets.map((asset) => `, ${formatMoney(asset.amount, asset, dollarIds)}`)}
+          </p>
+        )}
         <p class="actions">
           <CopyButton text={own.address} what="of the account" label="Copy address" isPlain />
           <CopyButton text={uri} what="with the address" label="Copy link" isPlain />
@@ -89,7 +96,7 @@ function PaymentRequest({ own, assetId: wanted }: { own: OwnAccount; assetId: st
         />
         <TextField label="Note (optional)" value={note} onInput={setNote} hint="Everyone can read it on the ledger." />
         <p class="hint">
-          The account can receive ALGO and the assets above. For another asset,{' '}
+          The account can receive ALGO and the assets in the list. For another asset,{' '}
           <a href={hrefOf({ view: 'opt-in', address: own.address, assetId: undefined })}>opt in</a> first.
         </p>
         <p class="small break">

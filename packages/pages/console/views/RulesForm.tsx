@@ -206,7 +206,7 @@ function QuantityFields({ label, of: suffix, value, units, error, onChange }: Qu
         {unit === 'asset' && (
           <div class="field">
             <label for={`${id}-asset`}>
-              Asset id<span class="visually-hidden">{suffix}</span>
+              Asset ID<span class="visually-hidden">{suffix}</span>
             </label>
             <input
               id={`${id}-asset`}

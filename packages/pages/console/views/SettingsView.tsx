@@ -65,22 +65,22 @@ export function SettingsView() {
       <NodeFacts />
       <h2>This console</h2>
       <dl class="facts">
-        <Fact name="Approvals">
+        <Fact name="Notifications">
           <NotificationButton />
         </Fact>
-        <Fact name="Session">ends 30 minutes after you last used it, after 12 hours, or with “End session”</Fact>
+        <Fact name="Session">Ends 30 minutes after you last used it, after 12 hours, or with “End session”</Fact>
         <Fact name="Documentation">
           <a href={documentationUrl} target="_blank" rel="noopener noreferrer">
             Documentation site
           </a>
           <span class="soft">
             {' '}
-            while <code>npm run docs:serve</code> runs in a clone of Latchkey
+            (while <code>npm run docs:serve</code> runs in a clone of Latchkey)
           </span>
         </Fact>
         <Fact name="Commands">
-          <code>latchkey help</code>
-          <span class="soft"> has what this page has, and more</span>
+          <code>latchkey help all</code>
+          <span class="soft"> lists every command</span>
         </Fact>
       </dl>
     </section>
@@ -106,10 +106,10 @@ function NodeFacts() {
           <>
             <Fact name="Network">
               <b>{networkTitle(node.network)}</b>
-              <span class="soft"> {chooseNetwork}</span>
+              <p class="soft small">{chooseNetwork}</p>
             </Fact>
             <Fact name="Last round">{node.lastRound.toLocaleString('en')}</Fact>
-            <Fact name="Genesis id">
+            <Fact name="Genesis ID">
               <code>{node.genesisId}</code>
             </Fact>
             <Fact name="Genesis hash">

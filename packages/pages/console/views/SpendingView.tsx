@@ -43,8 +43,8 @@ export function SpendingView({ agentId }: { agentId: string | undefined }) {
         )}
       </div>
       <p class="soft lede">
-        The payments that this daemon signed in the last {dayCount} days, with their fees, from the audit log. A payment
-        whose transaction never entered the ledger is left out if an agent made it.
+        The payments that this daemon signed in the last {dayCount} days, with their fees, from the audit log. Payments
+        of agents that never entered the ledger are left out.
       </p>
       <SpendingCharts agentId={agentId} dollars={dollarsOf({ node: store.node, dollars })} />
     </section>

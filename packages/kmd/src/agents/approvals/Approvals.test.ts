@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { Transaction } from '@latchkey/algorand'
+import { Address, Transaction } from '@latchkey/algorand'
 import { AuditLog, auditSchema } from '../../audit/AuditLog.js'
 import { StateDatabase } from '../../state/StateDatabase.js'
 import type { Agent, AgentRefusal } from '../Agent.js'
@@ -46,6 +46,8 @@ type Setup = {
   approvals: Approvals
   request: (amount: number, by?: Agent) => Promise<Approval>
   events: () => string[]
+  /** The details of the recorded events. */
+  details: () => { [member: string]: unknown }[]
   change: StateDatabase['change']
   /** The events recorded for the agent. */
   history: () => string[]
@@ -73,18 +75,21 @@ function setUp(t: TestContext): Setup {
   })
   const request = (amount: number, by = agent): Promise<Approval> =>
     database.change(() => approvals.request({ agent: by, ...payment(amount), refusals: [refusal], claim: {} }))
-  const events = (): string[] =>
+  type Recorded = { event: string; detail: { [member: string]: unknown } }
+  const recorded = (): Recorded[] =>
     database
       .statement('SELECT record FROM audit ORDER BY number')
       .all()
-      .map((row) => (JSON.parse((row as { record: string }).record) as { event: string }).event)
+      .map((row) => JSON.parse((row as { record: string }).record) as Recorded)
+  const events = (): string[] => recorded().map(({ event }) => event)
+  const details = (): Recorded['detail'][] => recorded().map(({ detail }) => detail)
   const history = (): string[] =>
     database
       .statement('SELECT record FROM audit WHERE agent = ? ORDER BY number')
       .all(agent.id)
       .map((row) => (JSON.parse((row as { record: string }).record) as { event: string }).event)
   const change: Setup['change'] = (make) => database.change(make)
-  return { approvals, request, events, change, history, clock, changes, reopen: open }
+  return { approvals, request, events, details, change, history, clock, changes, reopen: open }
 }
 
 test('an approval is requested once per transaction, approved once, then used', async (t) => {
@@ -104,6 +109,15 @@ test('an approval is requested once per transaction, approved once, then used', 
     approvals.list({ onlyOpen: true }).map(({ state }) => state),
     ['open'],
   )
+})
+
+test('the records of an approval name the amount and the payee', async (t) => {
+  const { approvals, request, details } = setUp(t)
+  const { id } = await request(5)
+  await approvals.deny(id, owner)
+  const paid = details().map(({ network, asset, amount, payee }) => ({ network, asset, amount, payee }))
+  const expected = { network: genesisHash, asset: '0', amount: '5', payee: Address.encode(new Uint8Array(32).fill(9)) }
+  assert.deepEqual(paid, [expected, expected])
 })
 
 test('an approval is bound to its agent and its transaction', async (t) => {

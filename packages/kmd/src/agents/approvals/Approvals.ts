@@ -16,7 +16,7 @@ import * as Secret from '../../wallet/Secret.js'
 import type { Agent, AgentRefusal } from '../Agent.js'
 import type { Claim } from '../AgentsApi.js'
 import type { ApprovalAnswer, ApprovalGate, ApprovalRequest as GateRequest } from '../ApprovalGate.js'
-import type { Facts } from '../PaymentFacts.js'
+import { type Facts, isRefusal } from '../PaymentFacts.js'
 import {
   type Approval,
   type ApprovalState,
@@ -28,7 +28,7 @@ import {
   type StoredRefusal,
 } from './Approval.js'
 import { ApprovalTable, AskCounts, type Validity } from './ApprovalTable.js'
-import { contentOf, purposeOf, shownId, storedPurpose } from './content.js'
+import { contentOf, factsOf, purposeOf, shownId, storedPurpose } from './content.js'
 import { type Waiter, Watchers } from './Watchers.js'
 
 export type ApprovalsOptions = {
@@ -344,7 +344,7 @@ export class Approvals implements ApprovalGate {
       ...(claimedDescription && { claimed_description: claimedDescription }),
     }
     const subject = { approval: id, agent_id: agentId, agent_name: agentName }
-    const detail = { ...subject, reason: reasonOf(approval), rules: rulesOf(approval), ...claims }
+    const detail = { ...subject, ...paidIn(approval), reason: reasonOf(approval), rules: rulesOf(approval), ...claims }
     this.#options.audit.append({ event, actor, transaction: shownId(approval), detail })
   }
 
@@ -442,4 +442,13 @@ function storedRefusal({ code, rule, unit, asked, left, message }: AgentRefusal)
 
 function decidedText(state: ApprovalState): string {
   return state === 'expired' ? 'this approval has expired' : `this approval was already decided: it is ${state}`
+}
+
+/** What the transaction pays, under the names of a signature's record. Empty for any other transaction. */
+function paidIn({ transaction }: Approval): { [member: string]: string } {
+  const facts = factsOf(transaction)
+  if (isRefusal(facts) || facts.kind !== 'payment') return {}
+  const { network, assetId, amount, payee, isUpTo } = facts
+  const paid = { network, asset: `${assetId}`, amount: `${amount}`, payee: payee! }
+  return isUpTo ? { ...paid, scheme: 'upto' } : paid
 }
