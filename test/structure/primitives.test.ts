@@ -43,7 +43,7 @@ test('errors extend the one base', () => {
 
 test('only VisibleText decides which characters are invisible', () => {
   // Whole labels are refused, and spreadsheet cells are quoted: neither replaces characters.
-  const own = ['algorand/src/VisibleText.ts', 'kmd/src/contacts/Label.ts', 'x402/src/server/sales/salesCsv.ts']
+  const own = ['algorand/src/VisibleText.ts', 'kmd/src/contacts/Contacts.ts', 'x402/src/server/sales/salesCsv.ts']
   const found = files
     .filter((file) => !own.some((one) => file.endsWith(one)))
     .filter((file) => /\\p\{(?:C|Cf|Zl|DI|Default_Ignorable_Code_Point)\}/.test(read(file)))
