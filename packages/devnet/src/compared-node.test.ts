@@ -166,3 +166,25 @@ test('the trace of a submission of an inner call has the values above the height
     { type: 2, uint: 8 },
   ])
 })
+
+test('references for the bytes of boxes that a simulation adds name unnamed boxes, and do not count access lists', async () => {
+  const create = 'txna ApplicationArgs 0; txna ApplicationArgs 1; btoi; box_create; pop'
+  const { node, apid, alice } = await called(`txn NumAppArgs; bz end; ${create}; end: int 1`)
+  const call = (name: string, bytes: number, fields: object) => {
+    const size = new Uint8Array(8)
+    new DataView(size.buffer).setBigUint64(0, BigInt(bytes))
+    return sign(node.txn('appl', alice, { apid, apaa: [Buffer.from(name), size], ...fields }), alice)
+  }
+  const reference = (name: string) => ({ n: Buffer.from(name) })
+  await node.send(call('e', 4096, { apbx: [reference('e'), {}] }))
+  const unnamed = { 'allow-unnamed-resources': true }
+  for (const [bytes, fields, expected] of [
+    [10, { apbx: [reference('b')] }, undefined],
+    [10, { al: [{ b: reference('b') }] }, { 'extra-box-refs': 1 }],
+    [2049, { al: [{ b: reference('b') }] }, { 'extra-box-refs': 2 }],
+    [10, { apbx: [reference('e')] }, { boxes: [{ app: Number(apid), name: 'Yg==' }] }],
+  ] as const) {
+    const { json } = await node.simulate([call('b', bytes, fields)], unnamed)
+    assert.deepEqual(json['txn-groups'][0]['unnamed-resources-accessed'], expected)
+  }
+})
