@@ -18,6 +18,12 @@ export type {
   StateSchema,
   VoterView,
 } from './application/model.js'
+export {
+  type StateOperands,
+  type StateReference,
+  stateReference,
+  useZeroAddress,
+} from './application/stateReference.js'
 export type { ResourcePair, UnnamedBox, UnnamedResources, UnnamedSet } from './application/UnnamedResources.js'
 export { type Assembly, AssemblyError, assemble } from './assembler/assemble.js'
 export type { Message } from './assembler/Program.js'

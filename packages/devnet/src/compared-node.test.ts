@@ -125,3 +125,66 @@ test('the initial states of a simulation have the id that a program names for a 
   const [state] = json['initial-states']['app-initial-states']
   assert.deepEqual([state.id ?? 0, state['app-boxes'].kvs], [0, [{ key: 'Yg==', value: { type: 0 } }]])
 })
+
+test('the initial states of a simulation have what a program names, even if it cannot use it', async () => {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  const far = `byte 0x${'07'.repeat(32)}`
+  const none = { key: 'aw==', value: { type: 0 } }
+  const zero = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAY5HFKQ'
+  for (const [body, id, state, unnamed] of [
+    ['int 5; byte "k"; app_local_get', undefined, { 'app-locals': [{ kvs: [none] }] }, true],
+    [`${far}; byte "k"; app_local_del`, undefined, { 'app-locals': [{ kvs: [none] }] }, false],
+    ['int 5; int 0; byte "k"; app_local_get_ex', 0, { 'app-locals': [{ kvs: [none] }] }, true],
+    ['txn Sender; int 99999999; byte "k"; app_local_get_ex', 0, { 'app-locals': [{ kvs: [none] }] }, false],
+    ['int 99999999; byte "k"; app_global_get_ex', 0, { 'app-globals': { kvs: [none] } }, false],
+    ['int 99999999; byte "k"; app_global_get_ex', 99999999, { 'app-globals': { kvs: [none] } }, true],
+  ] as const) {
+    const apid = await deploy(node, alice, `txn ApplicationID; bz end; ${body}; end: int 1; return`)
+    const call = sign(node.txn('appl', alice, { apid }), alice)
+    const options = { 'exec-trace-config': trace, 'allow-unnamed-resources': unnamed }
+    const { json } = await node.simulate([call], options)
+    const states = json['initial-states']['app-initial-states']
+    assert.deepEqual(states, [{ ...state, id: id ?? Number(apid) }], body)
+    const used = json['txn-groups'][0]['unnamed-resources-accessed']
+    const isLocal = unnamed && 'app-locals' in state
+    assert.deepEqual(used?.['app-locals'], isLocal ? [{ account: zero, app: Number(apid) }] : undefined, body)
+  }
+})
+
+test('the trace of a submission of an inner call has the values above the height of that call', async () => {
+  const { node, apid: inner, alice } = await called('int 1')
+  const call = `itxn_begin; int appl; itxn_field TypeEnum; int ${inner}; itxn_field ApplicationID; itxn_submit`
+  const outer = await deploy(node, alice, `txn ApplicationID; bz end; int 7; int 8; ${call}; pop; pop; end: int 1`)
+  fundApplication(node, outer)
+  const signed = sign(node.txn('appl', alice, { apid: outer, apfa: [inner], fee: 5000n }), alice)
+  const { json } = await node.simulate([signed], { 'exec-trace-config': { enable: true, 'stack-change': true } })
+  const units = json['txn-groups'][0]['txn-results'][0]['exec-trace']['approval-program-trace']
+  const submission = units.find((unit: { 'spawned-inners'?: number[] }) => unit['spawned-inners'] !== undefined)
+  assert.deepEqual(submission['stack-additions'], [
+    { type: 2, uint: 7 },
+    { type: 2, uint: 8 },
+  ])
+})
+
+test('references for the bytes of boxes that a simulation adds name unnamed boxes, and do not count access lists', async () => {
+  const create = 'txna ApplicationArgs 0; txna ApplicationArgs 1; btoi; box_create; pop'
+  const { node, apid, alice } = await called(`txn NumAppArgs; bz end; ${create}; end: int 1`)
+  const call = (name: string, bytes: number, fields: object) => {
+    const size = new Uint8Array(8)
+    new DataView(size.buffer).setBigUint64(0, BigInt(bytes))
+    return sign(node.txn('appl', alice, { apid, apaa: [Buffer.from(name), size], ...fields }), alice)
+  }
+  const reference = (name: string) => ({ n: Buffer.from(name) })
+  await node.send(call('e', 4096, { apbx: [reference('e'), {}] }))
+  const unnamed = { 'allow-unnamed-resources': true }
+  for (const [bytes, fields, expected] of [
+    [10, { apbx: [reference('b')] }, undefined],
+    [10, { al: [{ b: reference('b') }] }, { 'extra-box-refs': 1 }],
+    [2049, { al: [{ b: reference('b') }] }, { 'extra-box-refs': 2 }],
+    [10, { apbx: [reference('e')] }, { boxes: [{ app: Number(apid), name: 'Yg==' }] }],
+  ] as const) {
+    const { json } = await node.simulate([call('b', bytes, fields)], unnamed)
+    assert.deepEqual(json['txn-groups'][0]['unnamed-resources-accessed'], expected)
+  }
+})

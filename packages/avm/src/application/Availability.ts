@@ -120,6 +120,18 @@ export function accountOf(call: Call, reference: Value): ByteKey.ByteKey {
 }
 
 /**
+ * Resolves a reference to an account that the transaction itself names, whose local state a program before version 9
+ * can change.
+ *
+ * @throws EvaluationError
+ */
+export function mutableAccountOf(call: Call, reference: Value): ByteKey.ByteKey {
+  const address = accountOf(call, reference)
+  if (accountIndex(call, address) !== undefined) return address
+  throw new EvaluationError(`invalid Account reference for mutation ${Address.encode(ByteKey.bytes(address))}`)
+}
+
+/**
  * Resolves a reference to an application.
  *
  * @param isForeign whether programs before version 4 use an index instead of an id.

@@ -32,6 +32,8 @@ export class BoxAccess {
   readonly #resources: Resources
   readonly #unnamed: UnnamedResources | undefined
   #references: number
+  /** As on a node, a simulation that adds references for writes does not count those of access lists. */
+  #writeReferences: number
   #emptyLeft: number
   #readBytes = 0
   #dirtyBytes = 0
@@ -41,6 +43,7 @@ export class BoxAccess {
     this.#resources = resources
     this.#unnamed = unnamed
     this.#references = resources.boxes.length + resources.emptyReferences
+    this.#writeReferences = unnamed?.boxReferences ?? this.#references
     this.#emptyLeft = resources.emptyReferences
     for (const { appId, name } of resources.boxes) {
       if (name !== '' && appId !== 0n) this.#boxes.set(keyOf(appId, name), false)
@@ -130,9 +133,17 @@ export class BoxAccess {
       return true
     }
     const set = this.#unnamed?.group
-    if (set === undefined || set.isFull) return false
+    if (set === undefined) return false
+    if (set.extraBoxReferences > 0) {
+      // A reference that was added for its bytes alone names the box from now on.
+      set.extraBoxReferences--
+      this.#emptyLeft = Math.max(0, this.#emptyLeft - 1)
+    } else {
+      if (set.isFull) return false
+      this.#references++
+      this.#writeReferences++
+    }
     set.boxes.push({ appId, name })
-    this.#references++
     this.#readBytes += size
     this.#expectReadBudget()
     return true
@@ -144,25 +155,24 @@ export class BoxAccess {
     if (set === undefined || set.isFull) return false
     set.extraBoxReferences++
     this.#references++
+    this.#writeReferences++
     this.#emptyLeft++
     return true
   }
 
-  get #budget(): number {
-    return boxBytesPerReference * this.#references
-  }
-
   #expectReadBudget(): void {
-    while (this.#readBytes > this.#budget) {
+    const budget = (): number => boxBytesPerReference * this.#references
+    while (this.#readBytes > budget()) {
       if (this.#addReference()) continue
-      throw new EvaluationError(`read budget exceeded (${this.#readBytes} > ${this.#budget})`)
+      throw new EvaluationError(`read budget exceeded (${this.#readBytes} > ${budget()})`)
     }
   }
 
   #expectBudget(action: () => string): void {
-    while (this.#dirtyBytes > this.#budget) {
+    const budget = (): number => boxBytesPerReference * this.#writeReferences
+    while (this.#dirtyBytes > budget()) {
       if (this.#addReference()) continue
-      throw new EvaluationError(`write budget exceeded (${this.#dirtyBytes} > ${this.#budget}) while ${action()}`)
+      throw new EvaluationError(`write budget exceeded (${this.#dirtyBytes} > ${budget()}) while ${action()}`)
     }
   }
 }

@@ -70,7 +70,6 @@ export function submit(call: Call): void {
   if (transactions === undefined) throw new EvaluationError('itxn_submit without itxn_begin')
   expectRoom(call, transactions.length)
   const origin = { call, firstIndex: call.delta.inners.length }
-  if (transactions.length > 1) assignGroup(origin, transactions)
   payFees(call, transactions)
   for (const txn of transactions) {
     const problem = pool.ledger.innerProblem(txn)
@@ -78,6 +77,7 @@ export function submit(call: Call): void {
     const calledVersion = txn.type === 'appl' ? expectCallable(call, txn) : undefined
     if (call.version >= sharedResourcesVersion) expectPairs(call, txn, calledVersion)
   }
+  if (transactions.length > 1) assignGroup(origin, transactions)
   pool.innersLeft -= transactions.length
   call.building = undefined
   perform(call, outer.createInner(transactions, origin))

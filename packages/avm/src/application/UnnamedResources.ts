@@ -48,6 +48,8 @@ export class UnnamedResources {
   readonly group: UnnamedSet
   /** By the index of the top-level transaction. */
   readonly transactions: readonly UnnamedSet[]
+  /** The references to boxes, empty ones too, without those of access lists. */
+  readonly boxReferences: number
   #current: UnnamedSet
 
   constructor(transactions: readonly Transaction.Transaction[]) {
@@ -55,6 +57,7 @@ export class UnnamedResources {
     // More calls could be added to the group.
     const addable = maxReferences * (maxGroupSize - transactions.length)
     this.group = new UnnamedSet(capacities.reduce((sum, capacity) => sum + capacity, addable))
+    this.boxReferences = transactions.reduce((sum, { apbx = [] }) => sum + apbx.length, 0)
     this.transactions = capacities.map((capacity) => new UnnamedSet(capacity))
     this.#current = this.group
   }

@@ -10,7 +10,7 @@ type Mutable<T> = { -readonly [name in keyof T]: T[name] }
 type AssetParameters = Mutable<NonNullable<Draft['apar']>>
 type Schema = Mutable<NonNullable<Draft['apgs']>>
 
-const types: readonly string[] = ['', 'pay', 'keyreg', 'acfg', 'axfer', 'afrz', 'appl']
+const types: readonly string[] = ['', 'pay', 'keyreg', 'acfg', 'axfer', 'afrz', 'appl', 'stpf', 'hb']
 /** The first version that can make a type of transactions. */
 const typeVersions: { readonly [type: string]: number } = { pay: 5, axfer: 5, acfg: 5, afrz: 5, keyreg: 6, appl: 6 }
 
@@ -42,15 +42,13 @@ export function setField(call: Call, name: string, value: Value): void {
 const setters: { readonly [name: string]: Setter } = {
   Type: (txn, value, call) => {
     if (typeof value === 'bigint') throw new EvaluationError('Type arg not a byte array')
-    const text = new TextDecoder().decode(value)
-    if (!isAllowed(text, call)) throw new EvaluationError(`${text} is not a valid Type for itxn_field`)
-    txn.type = text
+    txn.type = allowedType(new TextDecoder().decode(value), call)
   },
   TypeEnum: (txn, value, call) => {
     const index = integer(value)
     const type = index < BigInt(types.length) ? types[Number(index)]! : ''
-    if (!isAllowed(type, call)) throw new EvaluationError(`${index} is not a valid TypeEnum`)
-    txn.type = type
+    if (type === '') throw new EvaluationError(`${index} is not a valid TypeEnum`)
+    txn.type = allowedType(type, call)
   },
   Sender: (txn, value, call) => {
     txn.snd = availableAddress(call, value)
@@ -98,6 +96,7 @@ const setters: { readonly [name: string]: Setter } = {
   OnCompletion: (txn, value) => assign(txn, 'apan', boundedInteger(value, maxOnCompletion)),
   ApplicationArgs: (txn, value) => {
     const args = txn.apaa ?? []
+    if (typeof value === 'bigint') throw new EvaluationError('ApplicationArg is not a byte array')
     const bytes = byteString(value)
     const total = args.reduce((sum, { length }) => sum + length, bytes.length)
     if (args.length >= maxArguments) throw new EvaluationError('too many application args')
@@ -129,8 +128,9 @@ const setters: { readonly [name: string]: Setter } = {
   RejectVersion: (txn, value) => assign(txn, 'aprv', integer(value)),
 }
 
-function isAllowed(type: string, { version }: Call): boolean {
-  return (typeVersions[type] ?? Number.POSITIVE_INFINITY) <= version
+function allowedType(type: string, { version }: Call): string {
+  if ((typeVersions[type] ?? Number.POSITIVE_INFINITY) <= version) return type
+  throw new EvaluationError(`${type} is not a valid Type for itxn_field`)
 }
 
 /** A field that is zero, empty or false is the same as an absent one. */

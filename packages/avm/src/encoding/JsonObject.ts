@@ -1,14 +1,18 @@
 /** Finds members of JSON objects as `json_ref` does: its scanner accepts more than JSON, its values do not. */
-import * as Utf8 from './Utf8.js'
+import { Bytes } from '@latchkey/algorand'
 
 const code = (character: string): number => character.charCodeAt(0)
 const [quoteMark, backslash, comma, colon] = [code('"'), code('\\'), code(','), code(':')]
 const [openBrace, closeBrace, openBracket, closeBracket] = [code('{'), code('}'), code('['), code(']')]
 const literals = ['true', 'false', 'null']
+const hexDigits = 4
 
 const invalid = 'error while parsing JSON text, invalid json text'
 
-/** Returns the text of each member by its name, or the problem with the text. Bytes after the object are ignored. */
+/**
+ * Returns the text of each member by its name, or the problem with the text. Bytes after the object are ignored. A
+ * character of a name is a byte, so that names that are not UTF-8 stay different.
+ */
 export function members(text: Uint8Array): ReadonlyMap<string, Uint8Array> | string {
   const scanner = new Scanner(text)
   scanner.skipSpace()
@@ -30,15 +34,21 @@ export function members(text: Uint8Array): ReadonlyMap<string, Uint8Array> | str
   return scanner.take(closeBrace) ? found : invalid
 }
 
-/** Decodes a string literal. Returns undefined if it is not JSON. Invalid UTF-8 becomes the replacement character. */
-export function decodeString(literal: Uint8Array): string | undefined {
-  try {
-    const value: unknown = JSON.parse(Utf8.decode(literal))
-    return typeof value === 'string' ? value.replace(/\p{Surrogate}/gu, '\ufffd') : undefined
-  } catch {
-    return undefined
-  }
+/** The characters that an escape sequence stands for. The scanner permits an escaped apostrophe, JSON does not. */
+const escapes: { readonly [character: string]: string } = {
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  "'": "'",
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
 }
+
+/** The UTF-8 of the replacement character. */
+const replacement = '\xef\xbf\xbd'
 
 class Scanner {
   readonly #text: Uint8Array
@@ -70,9 +80,7 @@ class Scanner {
   /** Reads the name of a member and the colon after it. */
   name(): string | undefined {
     this.skipSpace()
-    const start = this.position
-    if (!this.#skipString()) return undefined
-    const name = decodeString(this.#text.subarray(start, this.position))
+    const name = this.#string()
     this.skipSpace()
     return this.take(colon) ? name : undefined
   }
@@ -113,19 +121,49 @@ class Scanner {
       closers.push(closeBracket)
       return true
     }
-    return this.#skipString() || this.#skipLiteral() || this.#skipNumber() ? false : undefined
+    return this.#string() !== undefined || this.#skipLiteral() || this.#skipNumber() ? false : undefined
   }
 
-  #skipString(): boolean {
-    if (this.#text[this.position] !== quoteMark) return false
-    for (let position = this.position + 1; position < this.#text.length; position++) {
-      if (this.#text[position] === backslash) position++
-      else if (this.#text[position] === quoteMark) {
+  /** Reads a string as bytes, or returns undefined if there is none. Its characters are not checked, its escapes are. */
+  #string(): string | undefined {
+    const text = this.#text
+    if (text[this.position] !== quoteMark) return undefined
+    let value = ''
+    for (let position = this.position + 1; position < text.length; position++) {
+      const byte = text[position]!
+      if (byte === quoteMark) {
         this.position = position + 1
-        return true
+        return value
       }
+      if (byte !== backslash) {
+        value += String.fromCharCode(byte)
+        continue
+      }
+      position++
+      if (text[position] === code('u')) {
+        const unit = this.#codeUnit(position - 1)
+        if (unit === undefined) return undefined
+        position += hexDigits
+        // A surrogate takes the escape sequence behind it along, whatever that stands for.
+        const isPaired = isSurrogate(unit) && this.#codeUnit(position + 1) !== undefined
+        if (isPaired) position += hexDigits + 2
+        value += isSurrogate(unit) ? replacement : utf8Of(unit)
+        continue
+      }
+      const character = escapes[String.fromCharCode(text[position] ?? 0)]
+      if (character === undefined) return undefined
+      value += character
     }
-    return false
+    return undefined
+  }
+
+  /** The code unit of `\\uXXXX` at a position. Anything but hexadecimal digits stands for the replacement character. */
+  #codeUnit(position: number): number | undefined {
+    if (this.#text[position] !== backslash || this.#text[position + 1] !== code('u')) return undefined
+    const digits = this.#text.subarray(position + 2, position + 2 + hexDigits)
+    if (digits.length < hexDigits || digits.includes(quoteMark)) return undefined
+    const text = String.fromCharCode(...digits)
+    return /^[\da-fA-F]+$/.test(text) ? Number.parseInt(text, 16) : 0xfffd
   }
 
   #skipLiteral(): boolean {
@@ -138,10 +176,26 @@ class Scanner {
     return [...word].every((character, index) => this.#text[this.position + index] === code(character))
   }
 
-  /** The grammar of numbers is checked when their value is read. */
+  /** Takes what a float can be read from, or a sign alone. The grammar of JSON is checked when the value is read. */
   #skipNumber(): boolean {
     const start = this.position
-    while (!this.isAtEnd && /[-+.0-9eE]/.test(String.fromCharCode(this.#text[this.position]!))) this.position++
-    return this.position > start
+    let text = ''
+    for (; !this.isAtEnd; this.position++) {
+      const character = String.fromCharCode(this.#text[this.position]!)
+      if (!/[-+.0-9eE]/.test(character)) break
+      text += character
+    }
+    if (text === '+' || text === '-') return true
+    const isNumber = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$/.test(text) && Number.isFinite(Number(text))
+    if (!isNumber) this.position = start
+    return isNumber
   }
+}
+
+function isSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdfff
+}
+
+function utf8Of(unit: number): string {
+  return String.fromCharCode(...Bytes.fromUtf8(String.fromCharCode(unit)))
 }

@@ -43,6 +43,11 @@ const byName = new Map(
 const byByte = new Map(
   [...groups].map(([group, fields]) => [group, new Map(fields.map((field) => [field.byte, field]))]),
 )
+// The assembler knows the other fields and refuses them; in a program, they have no meaning.
+byByte.set(
+  'appParamsSettable',
+  new Map([...byByte.get('appParams')!].filter(([, { setVersion }]) => setVersion !== undefined)),
+)
 
 /** Whether the name is that of a group. */
 export function isGroup(name: string): name is GroupName {
@@ -57,6 +62,24 @@ export function named(group: GroupName, name: string): Field | undefined {
 /** Returns the field of a group by its byte. */
 export function withByte(group: GroupName, byte: number): Field | undefined {
   return byByte.get(group)!.get(byte)
+}
+
+/** Messages name the types of some groups. */
+const typeNames: { readonly [group: string]: string } = {
+  txn: 'TxnField',
+  global: 'GlobalField',
+  block: 'BlockField',
+  base64Encoding: 'Base64Encoding',
+  jsonType: 'JSONRefType',
+  vrfStandard: 'VrfStandard',
+}
+
+/** The name of a byte in messages. As on a node, the first byte without a field has a name of its own. */
+export function nameOf(group: GroupName, byte: number): string {
+  const field = withByte(group, byte)
+  if (field !== undefined) return field.name
+  const type = typeNames[group]!
+  return group !== 'block' && byte === groups.get(group)!.length ? `invalid${type}` : `${type}(${byte})`
 }
 
 /** Whether the name is that of a field of any group in a version. */

@@ -13,9 +13,9 @@ export const instructionTable = `
 03; sha512_256; 2; ; []byte; [32]byte; 45; sig+app
 04; ed25519verify; 1; ; []byte [64]byte [32]byte; bool; 1900; sig
 04; ed25519verify; 5; ; []byte [64]byte [32]byte; bool; 1900; sig+app
-05; ecdsa_verify; 5; v:ecdsaCurve; [32]byte [32]byte [32]byte [32]byte [32]byte; bool; Secp256k1=1700; sig+app
+05; ecdsa_verify; 5; v:ecdsaCurve; [32]byte [32]byte [32]byte [32]byte [32]byte; bool; Secp256k1=1700,Secp256r1=2500; sig+app
 05; ecdsa_verify; 7; v:ecdsaCurve; [32]byte [32]byte [32]byte [32]byte [32]byte; bool; Secp256k1=1700,Secp256r1=2500; sig+app
-06; ecdsa_pk_decompress; 5; v:ecdsaCurve; [33]byte; [32]byte [32]byte; Secp256k1=650; sig+app
+06; ecdsa_pk_decompress; 5; v:ecdsaCurve; [33]byte; [32]byte [32]byte; Secp256k1=650,Secp256r1=2400; sig+app
 06; ecdsa_pk_decompress; 7; v:ecdsaCurve; [33]byte; [32]byte [32]byte; Secp256k1=650,Secp256r1=2400; sig+app
 07; ecdsa_pk_recover; 5; v:ecdsaCurve; [32]byte uint64 [32]byte [32]byte; [32]byte [32]byte; 2000; sig+app
 08; +; 1; ; uint64 uint64; uint64; 1; sig+app

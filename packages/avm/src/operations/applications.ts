@@ -186,16 +186,11 @@ function isSame(a: Value | undefined, b: Value | undefined): boolean {
  * transaction itself had to name it.
  */
 function mutableAccount(call: Call, reference: Value): ByteKey.ByteKey {
+  if (call.version < limits.sharedResourcesVersion) return Availability.mutableAccountOf(call, reference)
   const address = Availability.accountOf(call, reference)
-  if (call.version >= limits.sharedResourcesVersion) {
-    if (Availability.isLocalAvailable(call, address, call.appId)) return address
-    const shown = Address.encode(ByteKey.bytes(address))
-    throw new EvaluationError(`unavailable Local State ${call.appId}+${shown}`)
-  }
-  if (Availability.accountIndex(call, address) === undefined) {
-    throw new EvaluationError(`invalid Account reference for mutation ${Address.encode(ByteKey.bytes(address))}`)
-  }
-  return address
+  if (Availability.isLocalAvailable(call, address, call.appId)) return address
+  const shown = Address.encode(ByteKey.bytes(address))
+  throw new EvaluationError(`unavailable Local State ${call.appId}+${shown}`)
 }
 
 function localChanges(call: Call, reference: Value, account: ByteKey.ByteKey): Map<ByteKey.ByteKey, Value | undefined> {

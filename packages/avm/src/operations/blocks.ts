@@ -31,7 +31,7 @@ export const blocks: Operations = {
     const field = Fields.withByte('block', byte)
     const header = headerAt(machine, machine.stack.at(-1) as bigint)
     if (field === undefined || field.version > machine.version) {
-      throw new EvaluationError(`invalid block field ${field?.name ?? `BlockField(${byte})`}`)
+      throw new EvaluationError(`invalid block field ${Fields.nameOf('block', byte)}`)
     }
     machine.replace(1, readers[field.name]!(header))
   },

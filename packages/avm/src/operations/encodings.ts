@@ -2,6 +2,7 @@
 import { Bytes } from '@latchkey/algorand'
 import * as Base64 from '../encoding/Base64.js'
 import * as JsonObject from '../encoding/JsonObject.js'
+import * as JsonSyntax from '../encoding/JsonSyntax.js'
 import * as Utf8 from '../encoding/Utf8.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Value } from '../evaluator/Value.js'
@@ -16,16 +17,17 @@ export const encodings: Operations = {
   base64_decode: (machine) => {
     const byte = machine.immediate(1)
     const encoding = Fields.withByte('base64Encoding', byte)
-    if (encoding === undefined) throw new EvaluationError(`invalid base64_decode encoding Base64Encoding(${byte})`)
+    if (encoding === undefined) {
+      throw new EvaluationError(`invalid base64_decode encoding ${Fields.nameOf('base64Encoding', byte)}`)
+    }
     pure((text: Uint8Array) => decodeBase64(text, encoding.name === 'URLEncoding'))(machine)
   },
   json_ref: (machine) => {
     const byte = machine.immediate(1)
     pure((text: Uint8Array, key: Uint8Array) => {
       const type = Fields.withByte('jsonType', byte)
-      const member = memberOf(text, key)
-      if (type === undefined) throw new EvaluationError(`invalid json_ref type JSONRefType(${byte})`)
-      return readMember(member, type.name)
+      if (type === undefined) throw new EvaluationError(`invalid json_ref type ${Fields.nameOf('jsonType', byte)}`)
+      return readMember(memberOf(text, key), type.name)
     }, withoutLast)(machine)
   },
 }
@@ -39,13 +41,17 @@ function decodeBase64(text: Uint8Array, isUrl: boolean): Uint8Array {
   return decoded
 }
 
-function memberOf(text: Uint8Array, key: Uint8Array): string {
+function memberOf(text: Uint8Array, key: Uint8Array): Uint8Array {
   const members = JsonObject.members(text)
   if (typeof members === 'string') throw new EvaluationError(members)
-  const name = Utf8.decode(key)
-  const member = members.get(name)
-  if (member === undefined) throw new EvaluationError(`key ${name} not found in JSON text`)
-  return Utf8.decode(member)
+  const member = members.get(byteText(key))
+  if (member === undefined) throw new EvaluationError(`key ${Utf8.decode(key)} not found in JSON text`)
+  return member
+}
+
+/** A text whose characters are the bytes. */
+function byteText(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')
 }
 
 const goTypes: { readonly [type: string]: string } = {
@@ -54,12 +60,13 @@ const goTypes: { readonly [type: string]: string } = {
   JSONObject: 'map[string]json.RawMessage',
 }
 
-function readMember(member: string, type: string): Value {
+function readMember(bytes: Uint8Array, type: string): Value {
+  const member = Utf8.decode(bytes)
   // The recorded behaviour reads null as no text at all.
   if (member === 'null') throw new EvaluationError('unexpected end of JSON input')
-  const kind = kindOf(member)
-  const problem = kind === 'number' ? problemWithNumber(member) : problemWithValue(member)
+  const problem = JsonSyntax.problemWith(byteText(bytes))
   if (problem !== undefined) throw new EvaluationError(problem)
+  const kind = kindOf(member)
   if (kind === 'string' && type === 'JSONString') return Bytes.fromUtf8(JSON.parse(member) as string)
   if (kind === 'object' && type === 'JSONObject') return Bytes.fromUtf8(member)
   if (kind !== 'number' || type !== 'JSONUint64') throw cannotRead(kind, type)
@@ -85,28 +92,4 @@ function kindOf(member: string): 'string' | 'object' | 'array' | 'bool' | 'numbe
     default:
       return 'number'
   }
-}
-
-function problemWithValue(member: string): string | undefined {
-  try {
-    JSON.parse(member)
-    return undefined
-  } catch {
-    return 'invalid character in JSON value'
-  }
-}
-
-/** The first character that the grammar of numbers does not permit, with the place where the grammar is then. */
-function problemWithNumber(text: string): string | undefined {
-  const [valid] = /^-?(?:(?:0|[1-9]\d*)(?:\.(?:\d+(?:[eE](?:[-+]?\d*)?)?)?|[eE](?:[-+]?\d*)?)?)?/.exec(text)!
-  const next = text[valid.length]
-  const isComplete = /\d$/.test(valid)
-  if (next === undefined) return isComplete ? undefined : 'unexpected end of JSON input'
-  return `invalid character '${next}' ${isComplete ? 'after top-level value' : placeAfter(valid)}`
-}
-
-function placeAfter(valid: string): string {
-  if (valid === '') return 'looking for beginning of value'
-  if (valid.endsWith('.')) return 'after decimal point in numeric literal'
-  return valid === '-' ? 'in numeric literal' : 'in exponent of numeric literal'
 }

@@ -44,7 +44,7 @@ export const globals: Operations = {
     const byte = machine.immediate(1)
     const field = Fields.withByte('global', byte)
     if (field === undefined || field.version > Math.max(machine.version, 1)) {
-      throw new EvaluationError(`invalid global field ${field?.name ?? `GlobalField(${byte})`}`)
+      throw new EvaluationError(`invalid global field ${Fields.nameOf('global', byte)}`)
     }
     if (field.isAppOnly && machine.mode === 'signature') {
       throw new EvaluationError(`global[${field.name}] not allowed in current mode`)

@@ -22,7 +22,7 @@ export const innerTransactions: Operations = {
     const field = Fields.withByte('txn', byte)
     if (call.building === undefined) throw new EvaluationError('itxn_field without itxn_begin')
     if (field?.setVersion === undefined || field.setVersion > machine.version) {
-      throw new EvaluationError(`invalid itxn_field ${field?.name ?? `TxnField(${byte})`}`)
+      throw new EvaluationError(`invalid itxn_field ${Fields.nameOf('txn', byte)}`)
     }
     Inner.setField(call, field.name, machine.stack.at(-1)!)
     machine.replace(1)
@@ -52,8 +52,8 @@ export const innerTransactions: Operations = {
 
 function scalar(machine: Machine, index: number | undefined, byte: number): Value {
   const field = fieldOf(machine, byte)
+  if (field.isArray) throw new EvaluationError(`invalid txn field ${field.name}`)
   const source = sourceOf(machine, index)
-  if (field.isArray) throw new EvaluationError(`unsupported array field ${field.name}`)
   expectKnown(machine, field)
   return TransactionFields.scalar(source, field)
 }
@@ -67,7 +67,7 @@ function element(machine: Machine, index: number | undefined, byte: number, posi
 function fieldOf({ version }: Machine, byte: number): Fields.Field {
   const field = Fields.withByte('txn', byte)
   if (field !== undefined && field.version <= version) return field
-  throw new EvaluationError(`invalid txn field ${field?.name ?? `TxnField(${byte})`}`)
+  throw new EvaluationError(`invalid txn field ${Fields.nameOf('txn', byte)}`)
 }
 
 /** A transaction of the group that was submitted last. Without an index, its last one. */

@@ -114,8 +114,7 @@ export const lookups: Operations = {
   },
   app_params_set: (machine) => {
     const { appId, group } = callOf(machine)
-    const field = fieldOf(machine, 'appParams', 'app_params_set')
-    if (field.setVersion === undefined) throw new EvaluationError(`invalid app_params_set field ${field.name}`)
+    const field = fieldOf(machine, 'appParamsSettable', 'app_params_set')
     const value = machine.stack.at(-1) as bigint
     const application = group.ledger.application(appId)
     if (application === undefined) throw new EvaluationError(`app ${appId} does not exist`)
@@ -134,7 +133,7 @@ function fieldOf(machine: Machine, group: Fields.GroupName, instruction: string)
   const byte = machine.immediate(1)
   const field = Fields.withByte(group, byte)
   if (field !== undefined && field.version <= machine.version) return field
-  throw new EvaluationError(`invalid ${instruction} field ${field?.name ?? byte}`)
+  throw new EvaluationError(`invalid ${instruction} field ${byte}`)
 }
 
 /** Pushes the value of a field and 1, or two zeroes if there is no such record. */

@@ -45,8 +45,7 @@ export const signatures: Operations = {
   },
   ecdsa_pk_recover: (machine) => {
     const byte = machine.immediate(1)
-    if (Fields.withByte('ecdsaCurve', byte)?.name !== 'Secp256k1')
-      throw new EvaluationError(`unsupported curve ${byte}`)
+    if (curveOf(machine) !== 'Secp256k1') throw new EvaluationError(`unsupported curve ${byte}`)
     pure((hash: Uint8Array, recovery: bigint, r: Uint8Array, s: Uint8Array) => {
       if (recovery > maxRecoveryId) throw new EvaluationError(`invalid recovery id: ${recovery}`)
       if (hash.length !== hashBytes) {
@@ -59,14 +58,15 @@ export const signatures: Operations = {
   },
   vrf_verify: (machine) => {
     const byte = machine.immediate(1)
-    if (Fields.withByte('vrfStandard', byte) === undefined)
-      throw new EvaluationError(`unsupported vrf_verify standard VrfStandard(${byte})`)
     pure((message: Uint8Array, proof: Uint8Array, key: Uint8Array) => {
       if (proof.length !== Vrf.proofBytes) {
         throw new EvaluationError(`vrf proof wrong size ${proof.length} != ${Vrf.proofBytes}`)
       }
       if (key.length !== Vrf.keyBytes)
         throw new EvaluationError(`vrf pubkey wrong size ${key.length} != ${Vrf.keyBytes}`)
+      if (Fields.withByte('vrfStandard', byte) === undefined) {
+        throw new EvaluationError(`invalid VRF standard ${Fields.nameOf('vrfStandard', byte)}`)
+      }
       const output = Vrf.verify(key, proof, message)
       return [output ?? new Uint8Array(Vrf.outputBytes), fromBoolean(output !== undefined)]
     })(machine)
@@ -113,5 +113,8 @@ export function isCurvePoint(bytes: Uint8Array): boolean {
 
 /** An unknown curve has no cost, so the instruction fails before. */
 function curveOf(machine: Machine): Ecdsa.CurveName {
-  return Fields.withByte('ecdsaCurve', machine.immediate(1))!.name as Ecdsa.CurveName
+  const byte = machine.immediate(1)
+  const curve = Fields.withByte('ecdsaCurve', byte)
+  if (curve === undefined || curve.version > machine.version) throw new EvaluationError(`invalid curve ${byte}`)
+  return curve.name as Ecdsa.CurveName
 }

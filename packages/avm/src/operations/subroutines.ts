@@ -30,9 +30,8 @@ export const subroutines: Operations = {
         throw new EvaluationError('retsub executed with stack below frame. Did you pop args?')
       }
       if (stack.length < frame.height + results) {
-        throw new EvaluationError(
-          `retsub executed with ${stack.length - frame.height} locals on stack, but proto declared ${results} results`,
-        )
+        const found = stack.length - frame.height || 'no'
+        throw new EvaluationError(`retsub executed with ${found} return values on stack. proto declared ${results}`)
       }
       // The results are the lowest values above the frame; locals above them are dropped.
       const values = stack.slice(frame.height, frame.height + results)

@@ -48,10 +48,10 @@ function numberAt({ stack }: Machine, index: number): bigint {
 
 function scalar(machine: Machine, transaction: bigint, byte: number): Value {
   const field = fieldOf(machine, byte)
+  if (field.isArray) throw new EvaluationError(`invalid txn field ${field.name}`)
   expectMode(machine, field)
   expectPast(machine, transaction, field)
   const index = transactionIndex(machine, transaction)
-  if (field.isArray) throw new EvaluationError(`unsupported array field ${field.name}`)
   return TransactionFields.scalar(sourceOf(machine, index), field)
 }
 
@@ -83,7 +83,7 @@ function sourceOf(machine: Machine, index: number): TransactionFields.Source {
 function fieldOf({ version }: Machine, byte: number): Fields.Field {
   const field = Fields.withByte('txn', byte)
   if (field !== undefined && field.version <= Math.max(version, 1)) return field
-  throw new EvaluationError(`invalid txn field ${field?.name ?? `TxnField(${byte})`}`)
+  throw new EvaluationError(`invalid txn field ${Fields.nameOf('txn', byte)}`)
 }
 
 function transactionIndex({ context: { group } }: Machine, index: bigint): number {

@@ -24,6 +24,8 @@ export const freeNoteBytes = 1_024
 export const freeArgumentBytes = 2_048
 export const freeProgramBytes = 8_192
 export const freeLogicBytes = 1_000
+/** The arguments of logic signatures, for each transaction of a group. */
+export const maxLogicArgumentBytes = 1_000
 
 export const maxAssetNameBytes = 32
 export const maxAssetUnitNameBytes = 8

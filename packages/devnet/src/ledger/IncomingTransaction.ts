@@ -3,6 +3,7 @@
  * state.
  */
 import { BoundedMap, Group, Hash, type Multisig, type Submission, Transaction } from '@latchkey/algorand'
+import * as Consensus from './Consensus.js'
 import { checkWellFormed, type SpecialAddresses } from './checkWellFormed.js'
 import { LedgerError } from './LedgerError.js'
 import * as MapKey from './MapKey.js'
@@ -30,6 +31,7 @@ export function prepare(group: readonly Submission.Decoded[], special: SpecialAd
     return incomingOf(decoded)
   })
   checkGroup(transactions)
+  checkLogicSizes(transactions)
   return transactions
 }
 
@@ -93,6 +95,24 @@ function checkGroup(transactions: readonly IncomingTransaction[]): void {
   }
   const values = `${Hash.toText(MapKey.bytes(claimed))} != ${Hash.toText(actual)}`
   fail(undefined, `transactionGroup: incomplete group: ${values} (of ${transactions.length} submitted)`)
+}
+
+/** A group pools the bytes that its members may use for the arguments of logic signatures. */
+function checkLogicSizes(transactions: readonly IncomingTransaction[]): void {
+  let bytes = 0
+  for (const [index, { signed }] of transactions.entries()) {
+    const { lsig } = signed
+    if (lsig === undefined) continue
+    if (lsig.l === undefined || lsig.l.length === 0) {
+      throw new LedgerError('invalid_group', 'LogicSig fields without LogicSig program', { index })
+    }
+    for (const { length } of lsig.arg ?? []) bytes += length
+  }
+  const each = Consensus.maxLogicArgumentBytes
+  const pool = each * transactions.length
+  if (bytes <= pool) return
+  const limit = `the available size pool of ${pool} bytes (per-LogicSig allowance is ${each})`
+  throw new LedgerError('invalid_group', `txgroup had ${bytes} bytes of LogicSig args, more than ${limit}`)
 }
 
 /**

@@ -46,7 +46,7 @@ const stateTypes = { global: 'g', local: 'l', box: 'b' } as const
 
 function changeValue({ kind, key, account, value, isDeletion }: StateChange): Value {
   return {
-    account: account && MapKey.address(account),
+    account: account ? MapKey.address(account) : undefined,
     'app-state-type': stateTypes[kind],
     key: MapKey.bytes(key),
     'new-value': value === undefined ? undefined : avmValue(value),

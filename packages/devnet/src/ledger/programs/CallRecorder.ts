@@ -2,8 +2,9 @@
 import type { ApplicationLedger, Call, CallGroup, EvaluationError, Observer, Value } from '@latchkey/avm'
 import * as Fees from '../Fees.js'
 import type { MapKey } from '../MapKey.js'
+import * as avm from './avm.js'
 import type { StateKind, StateUse } from './stateUse.js'
-import { isUnavailable, ProgramRecorder, type TraceOptions, type TraceSize, type TransactionTrace } from './Trace.js'
+import { ProgramRecorder, type TraceOptions, type TraceSize, type TransactionTrace } from './Trace.js'
 
 /** The values of an application before the simulation, as far as programs used them. */
 export type InitialState = {
@@ -32,10 +33,6 @@ export class CallRecorder implements Observer {
   innerUsage = 0n
   /** The fees of the inner transactions of each top-level transaction. */
   readonly innerFees = new Map<number, bigint>()
-  /** Whether the last access was the first one to its application. */
-  #isAppAdded = false
-  /** Whether accesses of the running application count. */
-  #isRecorded = false
   /** The place of the failure: the index of the transaction, then of the inner ones. */
   failedAt: readonly number[] | undefined
 
@@ -78,30 +75,7 @@ export class CallRecorder implements Observer {
   }
 
   afterInstruction: NonNullable<Observer['afterInstruction']> = (machine, error) => {
-    const { program } = this.#level
-    program?.after(machine, error)
-    if (
-      error !== undefined &&
-      program?.use?.account !== undefined &&
-      this.#isRecorded &&
-      isUnavailable(error.message)
-    ) {
-      this.#forgetLocal(program.use, program.use.account)
-    }
-  }
-
-  /** The local state of an account that is not available is reported as if there were neither account nor application. */
-  #forgetLocal({ appId, key, use }: StateUse, account: MapKey): void {
-    const locals = this.initialStates.get(appId)?.locals
-    locals?.get(account)?.delete(key)
-    if (locals?.get(account)?.size === 0) locals.delete(account)
-    if (use !== 'read') return
-    if (this.#isAppAdded) this.initialStates.delete(appId)
-    this.initialStates.set(0n, {
-      globals: new Map(),
-      locals: new Map([['', new Map([[key, undefined]])]]),
-      boxes: new Map(),
-    })
+    this.#level.program?.after(machine, error)
   }
 
   beforeInnerGroup = ({ transactions }: CallGroup): void => {
@@ -135,11 +109,9 @@ export class CallRecorder implements Observer {
     // As on a node, the accesses of an application that was created in the group do not count.
     const isNew = call.resources.createdApps.has(call.appId)
     const { ledger } = call.group
-    this.#isRecorded = !isNew
-    const isMissing = kind !== 'box' && ledger.application(appId) === undefined
-    if (this.#seen.has(name) || isNew || isMissing) return
+    if (this.#seen.has(name) || isNew) return
     this.#seen.add(name)
-    this.#isAppAdded = !this.initialStates.has(appId)
+    if (kind === 'local' && account === '') avm.get().useZeroAddress(call, use !== 'read')
     const state = this.initialStates.get(appId) ?? { globals: new Map(), locals: new Map(), boxes: new Map() }
     this.initialStates.set(appId, state)
     const value = currentValue(ledger, kind, appId, key, account)

@@ -50,11 +50,35 @@ test('a program that rejects, fails or is invalid refuses the transaction', asyn
   await rejected('#pragma version 6\nint 1', 1n, failing('LogicSig has too many arguments. Details: pc=1'), many)
 })
 
+test('a logic signature needs a program', async () => {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  const reason = 'LogicSig fields without LogicSig program'
+  for (const lsig of [{ arg: [Uint8Array.of(1)] }, { sig: new Uint8Array(64).fill(1) }]) {
+    await expectRejection(node, [withLogic(node.pay(alice, receiver, 200_000n), lsig)], { kind: 'group', reason })
+  }
+})
+
+test('the transactions of a group share a limit of the arguments of logic signatures', async () => {
+  const node = new TestNode()
+  const account = contract(node, accepts)
+  const payment = (note: number) => node.txn('pay', account, { rcv: account, note: Uint8Array.of(note) })
+  const group = (...sizes: number[]): Uint8Array[] => {
+    const txns = sizes.length === 1 ? [payment(0)] : Group.assign(sizes.map((_, index) => payment(index)))
+    return txns.map((txn, index) => withLogic(txn, { l: accepts, arg: [new Uint8Array(sizes[index]!)] }))
+  }
+  const limit = (bytes: number, pool: number) =>
+    `txgroup had ${bytes} bytes of LogicSig args, more than the available size pool of ${pool} bytes (per-LogicSig allowance is 1000)`
+  await expectRejection(node, group(1001), { kind: 'incomplete', reason: limit(1001, 1000) })
+  await expectRejection(node, group(2000, 1), { kind: 'incomplete', reason: limit(2001, 2000) })
+  assert.equal((await node.submit(...group(1000))).status, 200)
+  assert.equal((await node.submit(...group(2000, 0))).status, 200)
+})
+
 test('the form of a logic signature is checked before its program runs', async () => {
   const node = new TestNode()
   const alice = node.funded(0)
   const cases: [string, Logic][] = [
-    ['LogicSig.Logic empty', { arg: [Uint8Array.of(1)] }],
     ['LogicSig.Logic bad version', { l: Uint8Array.of(0x80) }],
     ['LogicSig.Logic version too new', { l: Uint8Array.of(14, 0x81, 1) }],
     ['pc=  1 illegal opcode 0xff', { l: Uint8Array.of(6, 0xff) }],

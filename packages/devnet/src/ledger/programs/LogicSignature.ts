@@ -51,8 +51,7 @@ export function problemOf(
   )
 }
 
-function problemOfForm({ l: program }: Signature, group: readonly Member[]): string | undefined {
-  if (program === undefined || program.length === 0) return 'LogicSig.Logic empty'
+function problemOfForm({ l: program = new Uint8Array() }: Signature, group: readonly Member[]): string | undefined {
   const { checkProgram, defaultParameters } = avm.get()
   const version = versionOf(program)
   if (typeof version === 'string') return 'LogicSig.Logic bad version'
@@ -103,7 +102,8 @@ function rejection(
   const args = signed.lsig!.arg ?? []
   // Found at the start of the evaluation, after the version.
   if (args.length > maxArguments) {
-    return `transaction ${decoded.id}: rejected by logic err=LogicSig has too many arguments. Details: pc=1`
+    const opcodes = showsOpcodes ? `, opcodes=${instructionsBefore(program, 1)}` : ''
+    return `transaction ${decoded.id}: rejected by logic err=LogicSig has too many arguments. Details: pc=1${opcodes}`
   }
   const hooks = tracer?.(index, program)
   const evaluation = evaluateSignature({

@@ -24,7 +24,7 @@ export type Unit = {
 export type StateChange = {
   readonly kind: StateKind
   readonly key: MapKey
-  account: MapKey | undefined
+  readonly account: MapKey | undefined
   readonly isDeletion: boolean
   /** Undefined if the key was deleted, or if the instruction failed. */
   value: Value | undefined
@@ -48,9 +48,17 @@ const maxTraceBytes = 64 * 1024 * 1024
 const unitBytes = 200
 const valueBytes = 160
 
-/** Counts the traces and initial states of a simulation, roughly by their size in the response. */
+/**
+ * The part of a trace that the programs of a simulation share. It counts traces and initial states, roughly by their
+ * size in the response.
+ */
 export class TraceSize {
   #bytes = 0
+  /**
+   * The height of the stack without the values that the last instruction took. As on a node, the programs of a
+   * simulation share it, so the submission of an inner call seems to add the values above the height in that call.
+   */
+  stackHeight = 0
 
   /** Whether the limit is exceeded. Nothing more is recorded then. */
   get isExceeded(): boolean {
@@ -76,7 +84,6 @@ export class ProgramRecorder {
   readonly trace: ProgramTrace
   readonly #options: TraceOptions
   readonly #size: TraceSize
-  #heightBefore = 0
   #slot: number | undefined
   #write: StateChange | undefined
 
@@ -114,7 +121,7 @@ export class ProgramRecorder {
     }
     if (this.#options.stack) {
       unit.pops = instruction === undefined ? 0 : popsOf(instruction, machine)
-      this.#heightBefore = machine.stack.length
+      this.#size.stackHeight = Math.max(0, machine.stack.length - unit.pops)
     }
     if (this.#options.scratch) this.#slot = slotOf(machine)
   }
@@ -122,16 +129,13 @@ export class ProgramRecorder {
   after(machine: Machine, error: Error | undefined): void {
     const { unit } = this
     if (unit === undefined) return
-    if (error !== undefined) {
-      this.#forgetUnavailable(error.message)
-      return
-    }
+    if (error !== undefined) return
     if (this.#write !== undefined) {
       this.#write.value = valueAfter(this.use!, machine)
       this.#size.addValue(this.#write.value, this.#write.key.length)
     }
     if (this.#options.stack) {
-      unit.additions = machine.stack.slice(Math.max(0, this.#heightBefore - unit.pops))
+      unit.additions = machine.stack.slice(this.#size.stackHeight)
       for (const value of unit.additions) this.#size.addValue(value)
     }
     if (this.#slot !== undefined) {
@@ -139,16 +143,6 @@ export class ProgramRecorder {
       this.#size.addValue(machine.scratch[this.#slot])
     }
   }
-
-  /** An account that is not available is not reported. */
-  #forgetUnavailable(message: string): void {
-    if (this.#write !== undefined && isUnavailable(message)) this.#write.account = undefined
-  }
-}
-
-/** Whether an instruction failed because it cannot use the account. */
-export function isUnavailable(message: string): boolean {
-  return /^(unavailable|invalid Account reference)/.test(message)
 }
 
 function valueAfter({ kind, use, appId, key, account }: StateUse, { call }: Machine): Value | undefined {

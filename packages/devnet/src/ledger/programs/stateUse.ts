@@ -1,6 +1,7 @@
 /** The application state that an instruction uses, for traces: found before it runs, so that a failed one has it too. */
-import type { Call, Machine, Value } from '@latchkey/avm'
+import type { Call, Machine, StateReference } from '@latchkey/avm'
 import * as MapKey from '../MapKey.js'
+import * as avm from './avm.js'
 
 export type StateKind = 'global' | 'local' | 'box'
 
@@ -21,6 +22,7 @@ export type StateUse = {
   readonly use: Use
   readonly appId: bigint
   readonly key: MapKey.MapKey
+  /** Empty if the program cannot use the account. */
   readonly account: MapKey.MapKey | undefined
 }
 
@@ -60,29 +62,15 @@ export function stateUse(name: string, machine: Machine): StateUse | undefined {
   const found = machine.stack.at(-place.key)
   const key = found instanceof Uint8Array ? found : new Uint8Array()
   const { kind, use } = place
-  const current = (machine.call as Call | undefined)?.appId ?? 0n
-  const appId = place.app === undefined ? current : appOf(machine.stack.at(-place.app), kind, machine, current)
-  const account = place.account === undefined ? undefined : accountOf(machine.stack.at(-place.account), machine)
-  return { kind, use, appId, key: MapKey.of(key), account }
+  return { kind, use, key: MapKey.of(key), ...referenceOf(place, machine) }
 }
 
-/**
- * An id, or an index into the application itself and those that the transaction names. A node reports the value on the
- * stack for boxes, even if it is no id.
- */
-function appOf(value: Value | undefined, kind: StateKind, { context, index }: Machine, current: bigint): bigint {
-  if (kind === 'box') return typeof value === 'bigint' ? value : 0n
-  if (typeof value !== 'bigint' || value === 0n) return current
-  const { apfa = [] } = context.group[index]!
-  return value <= BigInt(apfa.length) ? apfa[Number(value) - 1]! : value
-}
-
-/** An address, or an index into the sender and the accounts of the transaction. */
-function accountOf(value: Value | undefined, { context, index }: Machine): MapKey.MapKey | undefined {
-  if (value instanceof Uint8Array) return value.length === 32 ? MapKey.of(value) : undefined
-  const { snd, apat = [], al = [] } = context.group[index]!
-  if (value === undefined || value > 64n) return undefined
-  if (value === 0n) return MapKey.of(snd)
-  const named = apat[Number(value) - 1] ?? al[Number(value) - 1]?.d
-  return named && MapKey.of(named)
+function referenceOf(place: Place, { call, stack }: Machine): StateReference {
+  const app = place.app === undefined ? undefined : (stack.at(-place.app) ?? 0n)
+  // A node reports the value on the stack for boxes, even if it is no id.
+  if (place.kind === 'box' && app !== undefined)
+    return { appId: typeof app === 'bigint' ? app : 0n, account: undefined }
+  if (call === undefined) return { appId: 0n, account: undefined }
+  const account = place.account === undefined ? undefined : (stack.at(-place.account) ?? 0n)
+  return avm.get().stateReference(call as Call, { app, account, isWritten: place.use !== 'read' })
 }
