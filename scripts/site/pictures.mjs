@@ -6,7 +6,6 @@ import { canRunChromium, findChromium } from '../obtain/chromium.mjs'
 import { root } from '../packages.mjs'
 
 const startMs = 60_000
-const args = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking']
 
 /** Each picture with the page and the heading that it follows. */
 const places = {
@@ -34,7 +33,7 @@ export async function takePictures() {
   }
   const stack = await startStack()
   const { chromium } = await import('playwright-core')
-  const browser = await chromium.launch({ executablePath: findChromium(), args, chromiumSandbox: false })
+  const browser = await chromium.launch({ executablePath: findChromium(), args: chromiumArgs, chromiumSandbox: false })
   try {
     const pictures = []
     for (const [name, open] of Object.entries(openers)) {

@@ -19,6 +19,10 @@ const pages = /browser\/(console-searches|paywall-passes|sales)\./
 /** Tests with random cases and killed processes: a few in `npm test`, many in `npm run test:system`. */
 const repeated = /(\.fuzz|[./-]crash)\.test\.js$/
 
+/** Tests among them that `npm test` runs in full: a larger number would not add cases, or would take minutes. */
+const complete =
+  /mcp\/dist\/seller\.crash|facilitator\/crash|store\/StateFile\.(applications\.)?crash|kmd\/dist\/(RequestHandler|agents\/Agents)\.fuzz/
+
 /** The packages' own tests that take longer than a few seconds. */
 const slow = /\.(fuzz|crash)\.test\.js$/
 
@@ -28,6 +32,7 @@ const onRequest = /devnet\/reference\//
 const posix = (path) => path.split(sep).join('/')
 const isOwn = (path) => posix(path).startsWith('packages/')
 const isOnRequest = (path) => onRequest.test(posix(path)) && process.env.LATCHKEY_REFERENCE_ALGOD === undefined
+const isRepeated = (path) => repeated.test(path) && !complete.test(path)
 const isSystemOnly = (path) => foreign.test(posix(path)) || long.test(posix(path))
 
 /** Whether `npm test` skips this file on a machine without a browser. */
@@ -44,8 +49,8 @@ export const tiers = {
     environment: { LATCHKEY_FUZZ: '200', LATCHKEY_CRASH_ROUNDS: '3' },
   },
   system: {
-    has: (path) => !isOnRequest(path) && (isSystemOnly(path) || repeated.test(posix(path))),
-    environment: { LATCHKEY_FUZZ: '3000' },
+    has: (path) => !isOnRequest(path) && (isSystemOnly(path) || isRepeated(posix(path))),
+    environment: { LATCHKEY_FUZZ: '1000' },
   },
 }
 

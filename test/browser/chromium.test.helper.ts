@@ -11,17 +11,9 @@ type Scope = { after: (work: () => unknown) => void }
 /** How long to wait for elements. Far more than needed: an overloaded machine must not fail a test. */
 export const timeoutMs = 60_000
 
-/** Turns off Chromium's background requests: updates, sync, telemetry. */
-const args = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
+type Chromium = { readonly chromiumArgs: string[] }
+
+const script = new URL('../../../scripts/obtain/chromium.mjs', import.meta.url).href
 
 /** Shared, because starting the browser takes longer than most tests. */
 let shared: Promise<Browser> | undefined
@@ -45,6 +37,7 @@ export async function launch(t: Scope): Promise<Browser> {
 async function start(): Promise<Browser> {
   const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
   if (!existsSync(executablePath)) throw new ChromiumNotFoundError(executablePath)
+  const { chromiumArgs: args } = (await import(script)) as Chromium
   return chromium.launch({ executablePath, args, chromiumSandbox: false, timeout: timeoutMs })
 }
 

@@ -91,7 +91,7 @@ export async function attack(url: string): Promise<number> {
 type Attempt = { method: string; target: string; headers: Headers }
 
 async function checkOne(url: string, { method, target, headers }: Attempt): Promise<void> {
-  const answer = await exchange(url, `${method} ${target} HTTP/1.1\r\n`, headers)
+  const answer = await exchange(url, { method, target, headers })
   const what = `${method} ${target} ${headers.join(', ')}:\n${answer.slice(0, 400)}`
   assert.doesNotMatch(answer, goods, what)
   assert.doesNotMatch(answer, /^HTTP\/1\.1 101/, what)
@@ -102,12 +102,12 @@ async function checkOne(url: string, { method, target, headers }: Attempt): Prom
 }
 
 /** Returns the bytes until the end, or until nothing more can arrive on an upgraded connection. */
-function exchange(url: string, line: string, headers: Headers): Promise<string> {
+function exchange(url: string, { method, target, headers }: Attempt): Promise<string> {
   const { hostname, port, host } = new URL(url)
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname)
     const connection = headers.some((one) => one.startsWith('Connection:')) ? [] : ['Connection: close']
-    socket.write(`${line}${[`Host: ${host}`, ...connection, ...headers].join('\r\n')}\r\n\r\n`)
+    socket.write(`${method} ${target} HTTP/1.1\r\n${[`Host: ${host}`, ...connection, ...headers].join('\r\n')}\r\n\r\n`)
     let text = ''
     let quiet: NodeJS.Timeout | undefined
     const end = (): void => {
@@ -118,16 +118,18 @@ function exchange(url: string, line: string, headers: Headers): Promise<string> 
     socket.setEncoding('latin1').on('data', (chunk: string) => {
       text += chunk
       // An upgraded connection stays open, but nothing can follow a complete response.
-      if (connection.length === 0 && isComplete(text)) end()
+      if (connection.length === 0 && isComplete(text, method)) end()
     })
     socket.on('error', end).on('close', end)
     quiet = setTimeout(end, 20_000)
   })
 }
 
-function isComplete(text: string): boolean {
+function isComplete(text: string, method: string): boolean {
   const [head, body] = text.split('\r\n\r\n', 2)
   if (body === undefined || head === undefined) return false
+  // The response to HEAD has the length of a body, and none.
+  if (method === 'HEAD') return true
   const length = /^content-length: *([0-9]+)/im.exec(head)?.[1]
   if (length !== undefined) return body.length >= Number(length)
   return /^transfer-encoding: *chunked/im.test(head) ? body.endsWith('0\r\n\r\n') || body.endsWith('0\r\n') : true
