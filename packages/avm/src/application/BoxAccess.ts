@@ -37,7 +37,7 @@ export class BoxAccess {
   #emptyLeft: number
   #readBytes = 0
   #dirtyBytes = 0
-  #isOpen = false
+  #stored: StoredBytes | undefined
 
   constructor(resources: Resources, unnamed: UnnamedResources | undefined) {
     this.#resources = resources
@@ -65,8 +65,8 @@ export class BoxAccess {
    * @throws EvaluationError
    */
   open(ledger: StoredBytes): void {
-    if (this.#isOpen) return
-    this.#isOpen = true
+    if (this.#stored !== undefined) return
+    this.#stored = ledger
     const seen = new Set<string>()
     for (const { appId, name } of this.#resources.boxes) {
       const key = keyOf(appId, name)
@@ -134,8 +134,8 @@ export class BoxAccess {
     }
     const set = this.#unnamed?.group
     if (set === undefined) return false
-    if (set.extraBoxReferences > 0) {
-      // A reference that was added for its bytes alone names the box from now on.
+    if (set.extraBoxReferences > 0 && this.#stored?.application(appId) !== undefined) {
+      // A reference that was added for its bytes alone names the box from now on, unless the instruction fails.
       set.extraBoxReferences--
       this.#emptyLeft = Math.max(0, this.#emptyLeft - 1)
     } else {
