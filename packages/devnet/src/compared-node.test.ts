@@ -188,3 +188,23 @@ test('references for the bytes of boxes that a simulation adds name unnamed boxe
     assert.deepEqual(json['txn-groups'][0]['unnamed-resources-accessed'], expected)
   }
 })
+
+test('a failed change of local state does not name an account that the transaction does not name', async () => {
+  const node = new TestNode()
+  const [alice, bob] = [node.funded(0), node.funded(1)]
+  const put = `byte 0x${Buffer.from(bob.publicKey).toString('hex')}; byte "k"; byte "text"; app_local_put`
+  const apid = await deploy(node, alice, `txn ApplicationID; bz end; txn NumAppArgs; bz end; ${put}; end: int 1`, {
+    apls: { nui: 1n },
+  })
+  await node.send(sign(node.txn('appl', bob, { apid, apan: 1n }), bob))
+  const naming = node.txn('appl', alice, { apid, apat: [bob.publicKey] })
+  const calling = node.txn('appl', alice, { apid, apaa: [Uint8Array.of(1)] })
+  const { json } = await node.simulate(
+    signGroup([
+      [naming, alice],
+      [calling, alice],
+    ]),
+  )
+  const [change] = json['txn-groups'][0]['txn-results'][1]['txn-result']['local-state-delta']
+  assert.equal(change.address, 'Invalid Account Index 1 in LocalDelta')
+})

@@ -138,18 +138,26 @@ function writeLocal(
   const { group, appId } = call
   const { ledger } = group
   const schema = ledger.localSchema(account, appId)!
-  write(
-    call,
-    { kind: 'local', appId, key, account },
-    {
-      before: ledger.localValue(account, appId, key),
-      value,
-      schema: () => schema,
-      counts: () => ledger.localCounts(account, appId),
-      set: () => ledger.setLocalValue(account, appId, key, value),
-      changes: () => localChanges(call, reference, account),
-    },
-  )
+  const { sharedAccounts } = call.delta
+  const known = sharedAccounts.length
+  try {
+    write(
+      call,
+      { kind: 'local', appId, key, account },
+      {
+        before: ledger.localValue(account, appId, key),
+        value,
+        schema: () => schema,
+        counts: () => ledger.localCounts(account, appId),
+        set: () => ledger.setLocalValue(account, appId, key, value),
+        changes: () => localChanges(call, reference, account),
+      },
+    )
+  } catch (error) {
+    // As on a node, the delta of a failed call has the change, and not the account that it was the first to need.
+    sharedAccounts.length = known
+    throw error
+  }
 }
 
 type Write = {

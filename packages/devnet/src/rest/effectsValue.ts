@@ -41,11 +41,17 @@ export function deltaMembers({ globals, locals, sharedAccounts, logs, inners }: 
         : [...locals]
             .sort(([a], [b]) => a - b)
             .map(([index, changes]) => ({
-              address: MapKey.address(accountAt(index, txn, sharedAccounts)),
+              address: addressAt(index, txn, sharedAccounts),
               delta: changesValue(changes),
             })),
     logs: logs.length === 0 ? undefined : logs,
   }
+}
+
+/** A call whose first change of an account failed in a simulation does not list the account, as on a node. */
+function addressAt(index: number, txn: Txn, sharedAccounts: readonly MapKey.MapKey[]): string {
+  const account = accountAt(index, txn, sharedAccounts)
+  return account === undefined ? `Invalid Account Index ${index} in LocalDelta` : MapKey.address(account)
 }
 
 function innerValue({ txn, effects: { delta, ...effects } }: InnerTransaction): Value {
@@ -62,10 +68,10 @@ export function accountAt(
   index: number,
   { snd, apat = [] }: Txn,
   sharedAccounts: readonly MapKey.MapKey[],
-): MapKey.MapKey {
+): MapKey.MapKey | undefined {
   if (index === 0) return MapKey.of(snd)
   const named = apat[index - 1]
-  return named === undefined ? (sharedAccounts[index - 1 - apat.length] ?? MapKey.zero) : MapKey.of(named)
+  return named === undefined ? sharedAccounts[index - 1 - apat.length] : MapKey.of(named)
 }
 
 /** The members of an entry of a block that follow from its effects, with the names of the block. */
