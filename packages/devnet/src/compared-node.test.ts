@@ -208,3 +208,24 @@ test('a failed change of local state does not name an account that the transacti
   const [change] = json['txn-groups'][0]['txn-results'][1]['txn-result']['local-state-delta']
   assert.equal(change.address, 'Invalid Account Index 1 in LocalDelta')
 })
+
+test('an update cannot have more pages than its application', async () => {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  const padded = (bytes: number) => compile(`int 1; byte 0x${'00'.repeat(bytes)}; pop`)
+  const apid = await deploy(node, alice, 'int 1')
+  const [short, half, long] = [await padded(10), await padded(1100), await padded(2100)]
+  const update = (apap: Uint8Array, apsu: Uint8Array, fields: object = {}) =>
+    node.submit(sign(node.txn('appl', alice, { apid, apan: 4n, apap, apsu, ...fields }), alice))
+  for (const [apap, apsu, reason] of [
+    [long, short, `approval program too long. (${long.length} > 2048)`],
+    [short, long, `clear state program too long. (${long.length} > 2048)`],
+    [half, half, `app programs too long. (${half.length} + ${half.length} > 2048)`],
+  ] as const) {
+    assert.ok(errorMessageOf(await update(apap, apsu)).endsWith(reason), reason)
+    // With new sizes, the transaction itself is not well-formed.
+    assert.ok(errorMessageOf(await update(apap, apsu, { apgs: { nui: 1n } })).endsWith(`invalid : ${reason}`), reason)
+  }
+  assert.equal((await update(long, short, { apep: 1 })).status, 200)
+  assert.equal((await update(half, half)).status, 200)
+})

@@ -5,7 +5,7 @@ import { EvaluationError } from '../evaluator/EvaluationError.js'
 import { extraProgramBytes } from './BoxAccess.js'
 import * as ByteKey from './ByteKey.js'
 import * as Effects from './Effects.js'
-import { callBudget } from './limits.js'
+import { callBudget, programBytesPerPage } from './limits.js'
 import { type Application, Call, type Group, type StateSchema } from './model.js'
 import { versionOf } from './programVersion.js'
 import { runCall } from './runCall.js'
@@ -190,6 +190,8 @@ function change({ ledger, pool }: Group, txn: Txn, appId: bigint, sender: ByteKe
   if (before === undefined) return
   pool.boxes.writeProgram(appId, extraProgramBytes(apap, apsu), 'updating')
   const isResized = apgs !== undefined || apep !== undefined
+  const extraPages = isResized ? (apep ?? 0) : before.extraPages
+  expectProgramsFit(apap.length, apsu.length, programBytesPerPage * (1 + extraPages))
   if (isResized) expectGlobalsFit(ledger.globalCounts(appId), schemaOf(apgs))
   ledger.setApplication(appId, {
     ...before,
@@ -197,9 +199,18 @@ function change({ ledger, pool }: Group, txn: Txn, appId: bigint, sender: ByteKe
     clearStateProgram: apsu,
     version: before.version + 1n,
     globalSchema: isResized ? schemaOf(apgs) : before.globalSchema,
-    extraPages: isResized ? (apep ?? 0) : before.extraPages,
+    extraPages,
     sizeSponsor: isResized ? (sender === before.creator ? undefined : sender) : before.sizeSponsor,
   })
+}
+
+/** An update without a number of pages keeps those of the application, which a check of the transaction does not know. */
+function expectProgramsFit(approval: number, clearState: number, most: number): void {
+  if (approval > most) throw new EvaluationError(`approval program too long. (${approval} > ${most})`)
+  if (clearState > most) throw new EvaluationError(`clear state program too long. (${clearState} > ${most})`)
+  if (approval + clearState > most) {
+    throw new EvaluationError(`app programs too long. (${approval} + ${clearState} > ${most})`)
+  }
 }
 
 function expectGlobalsFit(counts: StateSchema, schema: StateSchema): void {

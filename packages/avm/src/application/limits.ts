@@ -26,6 +26,8 @@ export const maxBoxBytes = 32_768
 /** Bytes of boxes that a group can read, and write, for each of its box references. */
 export const boxBytesPerReference = 2048
 
+/** The bytes of both programs of an application, for each of its pages. */
+export const programBytesPerPage = 2048
 /** Programs of an application up to this size need no fee and no box references. */
 export const freeProgramBytes = 8192
 export const freeNoteBytes = 1024

@@ -45,7 +45,9 @@ function ofSizes({ apid, apan, apls, apgs, apep = 0, apap, apsu }: Txn): string 
   }
   if (apep > limits.maxExtraPages)
     return `tx.ExtraProgramPages exceeds MaxAbsoluteExtraProgramPages = ${limits.maxExtraPages}`
-  const pages = 1 + (apid !== undefined && apep === 0 ? limits.maxExtraPages : apep)
+  // The pages of an application that keeps its sizes are not known here.
+  const keepsSizes = apid !== undefined && apep === 0 && apgs === undefined
+  const pages = 1 + (keepsSizes ? limits.maxExtraPages : apep)
   const most = pages * limits.pageBytes
   const [approval, clearState] = [apap?.length ?? 0, apsu?.length ?? 0]
   if (approval > most) return `approval program too long. (${approval} > ${most})`
