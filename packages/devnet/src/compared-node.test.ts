@@ -229,3 +229,20 @@ test('an update cannot have more pages than its application', async () => {
   assert.equal((await update(long, short, { apep: 1 })).status, 200)
   assert.equal((await update(half, half)).status, 200)
 })
+
+test('a program of version 5 does not read the effects of its group', async () => {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  for (const version of [5, 6]) {
+    const apap = await compile(`#pragma version ${version}\ngtxn 0 CreatedAssetID; pop; int 1`)
+    const creation = node.txn('appl', alice, { apap, apsu: await compile(`#pragma version ${version}\nint 1`) })
+    const response = await node.submit(
+      ...signGroup([
+        [node.pay(alice, alice, 1n), alice],
+        [creation, alice],
+      ]),
+    )
+    if (version === 6) assert.equal(response.status, 200)
+    else assert.match(errorMessageOf(response), /: Unable to obtain effects from top-level transactions\. Details/)
+  }
+})

@@ -7,6 +7,9 @@ import * as Fields from '../opcodes/Fields.js'
 import type { Operations } from './Operation.js'
 import * as TransactionFields from './TransactionFields.js'
 
+/** The first version that reads the effects of the group. */
+const effectsVersion = 6
+
 /** Fields of transactions. */
 export const transactions: Operations = {
   txn: (machine) => {
@@ -52,6 +55,7 @@ function scalar(machine: Machine, transaction: bigint, byte: number): Value {
   expectMode(machine, field)
   expectPast(machine, transaction, field)
   const index = transactionIndex(machine, transaction)
+  expectEffects(machine, field)
   return TransactionFields.scalar(sourceOf(machine, index), field)
 }
 
@@ -61,12 +65,19 @@ function element(machine: Machine, transaction: bigint, byte: number, index: big
   expectMode(machine, field)
   expectPast(machine, transaction, field)
   const place = transactionIndex(machine, transaction)
+  expectEffects(machine, field)
   return TransactionFields.element(sourceOf(machine, place), field, index)
 }
 
 function expectPast(machine: Machine, index: bigint, { isEffect }: Fields.Field): void {
   if (!isEffect || index < BigInt(machine.index)) return
   throw new EvaluationError(`txn effects can only be read from past txns ${index} ${machine.index}`)
+}
+
+/** Programs of version 5 know the effects of inner transactions alone. */
+function expectEffects({ version }: Machine, { isEffect }: Fields.Field): void {
+  if (!isEffect || version >= effectsVersion) return
+  throw new EvaluationError('Unable to obtain effects from top-level transactions')
 }
 
 function sourceOf(machine: Machine, index: number): TransactionFields.Source {
