@@ -127,7 +127,7 @@ test('a wallet with the name of the development stack and a password is tried on
   })
   expectStatus(401)
   expectStatus(400)
-  await page.getByText('Unlock x402-buyer to see balances and to send').waitFor()
+  await page.getByText('Unlock “x402-buyer” to see balances and to send').waitFor()
   await page.waitForTimeout(7_000)
   assert.equal(attempts, 1)
   assertClean()

@@ -144,7 +144,7 @@ test('the first screen shows totals, unknown values, and the next step', async (
   const environment = await startEnvironment(t)
   await call(environment.daemon, '/v1/wallet', { wallet_name: 'old', wallet_driver_name: 'sqlite' })
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
-  await page.getByText(/Unlock old to see balances/).waitFor()
+  await page.getByText(/Unlock “old” to see balances/).waitFor()
   const [address] = await walletWithKeys(page, 'daily', 1)
   await openView(page, 'Overview')
   await page.getByText('Fund an account').waitFor()
@@ -183,7 +183,7 @@ test('a view that needs a wallet unlocks it in place, and one password covers th
   const transactions = [await pay(first!, second!), await pay(second!, first!)]
   const { default: algosdk } = await import('algosdk')
   await review(page, toBase64(...algosdk.assignGroupID(transactions)))
-  await page.getByText(/Unlock both to sign this/).waitFor()
+  await page.getByText(/Unlock “both” to sign this/).waitFor()
   await judge(page, 'unlock-in-view')
   await page.getByLabel('Password of both', { exact: true }).fill('wrong')
   await page.getByRole('button', { name: 'Unlock' }).click()

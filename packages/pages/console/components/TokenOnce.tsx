@@ -1,5 +1,7 @@
 /** The token of an agent, shown once: how to keep it, and how a program uses it. */
+
 import { extraOperations } from '@latchkey/kmd-api/operations'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { installCommand, mcpSettings, saveCommand, tokenFileName, tokenFilePath } from '../model/tokenFile.js'
 import { saveFile } from '../saveFile.js'
@@ -42,7 +44,12 @@ export function TokenOnce({ token, agentName }: { token: string; agentName: stri
         </Use>
         <Use
           name="MCP"
-          about="Prints the settings of an MCP client. With --client NAME --write, adds them to those of a known client."
+          about={
+            <>
+              Prints the settings of an MCP client. With <code class="nowrap">--client NAME --write</code>, adds them to
+              those of a known client.
+            </>
+          }
         >
           {installCommand(command, { agentName, host })}
         </Use>
@@ -72,7 +79,7 @@ function useLatchkeyCommand(): readonly string[] {
   return command
 }
 
-function Use({ name, about, children }: { name: string; about: string; children: string }) {
+function Use({ name, about, children }: { name: string; about: ComponentChildren; children: string }) {
   return (
     <div>
       <dt>{name}</dt>

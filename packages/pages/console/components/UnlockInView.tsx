@@ -50,7 +50,7 @@ export function UnlockInView({ act, purpose, walletId, onUnlocked }: Props) {
   return (
     <fieldset class="note unlock-here">
       <legend>
-        {locked.length === 1 ? `Unlock ${name}` : 'Unlock a wallet'} {purpose}
+        {locked.length === 1 ? `Unlock “${name}”` : 'Unlock a wallet'} {purpose}
       </legend>
       {locked.length > 1 && (
         <div class="field narrow">
