@@ -15,7 +15,7 @@ import { closeBooks, compareBooks, noteServed } from './soakBooks.test.helper.js
 import { lanes, openMarket } from './soakMarket.test.helper.js'
 import { killAtRandom } from './soakProcesses.test.helper.js'
 
-const seconds = Number(process.env['LATCHKEY_SOAK_SECONDS'] ?? 15)
+const seconds = Number(process.env['LATCHKEY_SOAK_SECONDS'] ?? 8)
 const seed = Number(process.env['LATCHKEY_SOAK_SEED'] ?? Date.now() % 2 ** 31)
 /** How long buyers may take to complete their purchases once everything runs again. */
 const lastChanceMs = 120_000
