@@ -1,6 +1,8 @@
 /** Differences that a comparison with a running node has shown, each in its smallest form. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import * as MapKey from './ledger/MapKey.js'
+import { appAddress } from './ledger/programs/AppRecords.js'
 import { compile, deploy, fundApplication } from './testing/applications.test.helper.js'
 import { errorMessageOf, type Person, sign, signGroup, TestNode } from './testing/TestNode.test.helper.js'
 
@@ -245,4 +247,25 @@ test('a program of version 5 does not read the effects of its group', async () =
     if (version === 6) assert.equal(response.status, 200)
     else assert.match(errorMessageOf(response), /: Unable to obtain effects from top-level transactions\. Details/)
   }
+})
+
+test('an access list has to name the account of an old application that is called with it', async () => {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  const program = await compile('#pragma version 8\nint 1')
+  const old = await deploy(node, alice, 'int 1', { apap: program, apsu: program })
+  const source = `itxn_begin; int appl; itxn_field TypeEnum; int ${old}; itxn_field ApplicationID; itxn_submit; int 1`
+  const outer = await deploy(node, alice, `txn ApplicationID; bz end; ${source}; return; end: int 1`)
+  fundApplication(node, outer)
+  const publicKeyOf = (appId: bigint) => MapKey.bytes(appAddress(appId))
+  const named = [{ p: old }, { d: publicKeyOf(outer) }, { l: { d: 2n, p: 1n } }]
+  const call = (fields: object) => sign(node.txn('appl', alice, { apid: outer, fee: 5000n, ...fields }), alice)
+  const message = errorMessageOf(await node.submit(call({ al: named })))
+  assert.match(message, /appl ApplicationID: unavailable Local State \d+\+[A-Z2-7]{58} would be accessible/)
+  const own = [...named, { d: publicKeyOf(old) }, { l: { d: 4n, p: 1n } }]
+  assert.equal((await node.submit(call({ al: own }))).status, 200)
+  assert.equal((await node.submit(call({ apfa: [old] }))).status, 200)
+  const { json } = await node.simulate([call({ al: named })], { 'allow-unnamed-resources': true })
+  const accounts = [MapKey.address(appAddress(old))]
+  assert.deepEqual(json['txn-groups'][0]['unnamed-resources-accessed'], { accounts })
 })

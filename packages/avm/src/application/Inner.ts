@@ -193,7 +193,8 @@ function expectPairs(call: Call, txn: Txn, calledVersion: bigint | undefined): v
     const text = Address.encode(ByteKey.bytes(address))
     throw new EvaluationError(`${name}unavailable Local State ${appId}+${text} would be accessible`)
   }
-  const addresses = [txn.snd, ...apat].map(ByteKey.of)
+  // An access list does not make the account of an application available with it.
+  const addresses = [...[txn.snd, ...apat].map(ByteKey.of), ...called.map(appAddress)]
   if (calledVersion >= BigInt(appAccountsVersion)) addresses.push(...apfa.map(appAddress))
   for (const address of addresses) {
     for (const assetId of apas) expectHolding('appl ForeignAssets: ', address, assetId)

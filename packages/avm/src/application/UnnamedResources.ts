@@ -97,6 +97,8 @@ export class UnnamedResources {
 
   /** Whether a program can use a local state that is not named, of an available account and application. */
   allowsLocal(address: ByteKey, appId: bigint): boolean {
+    // As on a node, the account of an application is not reported with that application.
+    if (address === appAddress(appId)) return true
     this.group.locals.set(pairKey(address, appId), { address, id: appId })
     return true
   }
