@@ -49,14 +49,16 @@ export class Algod {
   /**
    * Returns payments for as many future rounds, assuming that every payment makes a round. Each payment is valid around
    * the round in which it will arrive, because a transaction is valid for a thousand rounds at most.
+   *
+   * @param from the round before the first payment. @default the last round
    */
-  async payments(count: number): Promise<Uint8Array[]> {
-    return (await this.signedPayments(count)).map((signed) => this.#request(signed))
+  async payments(count: number, from?: bigint): Promise<Uint8Array[]> {
+    return (await this.signedPayments(count, from)).map((signed) => this.#request(signed))
   }
 
   /** The same payments without the requests around them. */
-  async signedPayments(count: number): Promise<Uint8Array[]> {
-    const round = await this.round()
+  async signedPayments(count: number, from?: bigint): Promise<Uint8Array[]> {
+    const round = from ?? (await this.round())
     return Array.from({ length: count }, (_, index) => {
       const payer = this.payers[index % payerCount]!
       const receiver = this.payers[(index + 1) % payerCount]!.publicKey

@@ -31,9 +31,13 @@ export class DevnetProcess {
 
   static async start(args: readonly string[] = []): Promise<DevnetProcess> {
     const startedAt = performance.now()
-    const child = spawn(process.execPath, [command, 'devnet', '--port', '0', '--json', ...args], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+    const child = spawn(
+      process.execPath,
+      [command, 'devnet', '--port', '0', '--json', '--log-level', 'warning', ...args],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
     process.on('exit', () => child.kill('SIGKILL'))
     let text = ''
     child.stdout!.setEncoding('utf8')

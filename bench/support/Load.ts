@@ -10,6 +10,8 @@ export type Assignment = {
   windowMs: number
   /** Ends when all requests have been sent instead of when the window ends. */
   once?: boolean
+  /** Ends with the window, or earlier when all requests have been sent, because none can be sent again. */
+  unrepeatable?: boolean
 }
 
 export type Outcome = { requests: number; perSecond: number; p50Ms: number; p99Ms: number }

@@ -7,7 +7,8 @@ import { percentile } from './Statistics.js'
 /** The longest that one response may take after the window has closed. */
 const graceMs = 30_000
 
-async function run({ port, requests, connections, windowMs, once = false }: Assignment): Promise<Outcome> {
+async function run(assignment: Assignment): Promise<Outcome> {
+  const { port, requests, connections, windowMs, once = false, unrepeatable = false } = assignment
   const open = () => Connection.open(port, { keepBody: false })
   const opened = await Promise.all(Array.from({ length: connections }, open))
   const latenciesMs: number[] = []
@@ -16,6 +17,8 @@ async function run({ port, requests, connections, windowMs, once = false }: Assi
   const startedAt = performance.now()
   const endsAt = startedAt + windowMs
   let lastResponseAt = startedAt
+
+  const isLeft = (): boolean => next < requests.length || !(once || unrepeatable)
 
   /**
    * Sends requests one after another until the window closes. The request in progress then still counts, with its time.
@@ -31,7 +34,7 @@ async function run({ port, requests, connections, windowMs, once = false }: Assi
         lastResponseAt = performance.now()
         latenciesMs.push(lastResponseAt - sentAt)
         if (status !== 200) fail(new Error(`status ${status} under load`))
-        else if (once ? next < requests.length : lastResponseAt < endsAt) send()
+        else if (isLeft() && (once || lastResponseAt < endsAt)) send()
         else resolve()
       }
       send()
