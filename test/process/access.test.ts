@@ -3,7 +3,16 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, renameSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { before, suite, test } from 'node:test'
-import { dial, exchange, isReachable, type Kmd, start, statusOf, suiteScope } from './commands.test.helper.js'
+import {
+  dial,
+  exchange,
+  isReachable,
+  type Kmd,
+  start,
+  startInProcess,
+  statusOf,
+  suiteScope,
+} from './commands.test.helper.js'
 
 const outside = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])
@@ -13,7 +22,7 @@ const concurrency = 2
 
 suite('the Host header', { concurrency }, () => {
   test('is checked before anything else', async (t) => {
-    const kmd = await start(t, { settings: { allowed_hosts: ['Vault.Example'], allowed_origins: ['*'] } })
+    const kmd = await startInProcess(t, { settings: { allowed_hosts: ['Vault.Example'], allowed_origins: ['*'] } })
     const status = (host: string, method = 'GET', path = '/v1/wallets') =>
       kmd.call(method, path, undefined, { headers: { Host: host, Origin: 'http://evil.example' } })
 
@@ -48,7 +57,7 @@ suite('the Host header', { concurrency }, () => {
   })
 
   test('is rejected if missing, blank or repeated', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startInProcess(t)
     const without = `GET /v1/wallets HTTP/1.1\r\nX-KMD-API-Token: ${kmd.token}\r\nConnection: close\r\n\r\n`
     assert.equal(statusOf(await exchange(t, kmd.port, without)), 403)
     assert.equal(statusOf(await exchange(t, kmd.port, without.replace('HTTP/1.1', 'HTTP/1.0'))), 403)
@@ -58,7 +67,7 @@ suite('the Host header', { concurrency }, () => {
   })
 
   test('is accepted with the address of the interface, and with no other address', async (t) => {
-    const kmd = await start(t, { settings: { address: '0.0.0.0:0' } })
+    const kmd = await startInProcess(t, { settings: { address: '0.0.0.0:0' } })
     const ask = async (host: string, at: string): Promise<number> => {
       const { socket, received, closed } = await dial(t, kmd.port, at)
       socket.write(`GET /versions HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
@@ -78,7 +87,7 @@ suite('the API token', { concurrency }, () => {
   const scope = suiteScope()
   let kmd: Kmd
   before(async () => {
-    kmd = await start(scope)
+    kmd = await startInProcess(scope)
   })
 
   test('is accepted only in its own header, and on the loopback interface', async (t) => {
@@ -122,7 +131,7 @@ suite('origins', { concurrency }, () => {
 
   test('are echoed on every matched request if they are listed, and otherwise never', async (t) => {
     const allowed_origins = ['https://app.example', 'http://localhost:3000']
-    const kmd = await start(t, { settings: { allowed_origins } })
+    const kmd = await startInProcess(t, { settings: { allowed_origins } })
     for (const origin of allowed_origins) {
       const preflight = await ask(kmd, 'OPTIONS', '/v1/wallet', {
         Origin: origin,
@@ -146,7 +155,7 @@ suite('origins', { concurrency }, () => {
   })
 
   test('are all allowed by *, which is never sent itself', async (t) => {
-    const kmd = await start(t, { settings: { allowed_origins: ['*'] } })
+    const kmd = await startInProcess(t, { settings: { allowed_origins: ['*'] } })
     for (const origin of ['https://any.example', 'null']) {
       assert.deepEqual((await ask(kmd, 'GET', '/v1/wallets', { Origin: origin })).cors, [origin, ...permission])
     }
@@ -155,13 +164,15 @@ suite('origins', { concurrency }, () => {
   })
 
   test('get no headers without a setting', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startInProcess(t)
     const headers = { Origin: 'http://localhost', 'Access-Control-Request-Private-Network': 'true' }
     assert.deepEqual(await ask(kmd, 'OPTIONS', '/v1/wallets', headers), { status: 200, text: '', cors: nothing })
   })
 
   test('get private network access through a separate setting, in preflights that request it', async (t) => {
-    const kmd = await start(t, { settings: { allow_header_pna: true, allowed_origins: ['https://app.example'] } })
+    const kmd = await startInProcess(t, {
+      settings: { allow_header_pna: true, allowed_origins: ['https://app.example'] },
+    })
     const granted = async (method: string, headers: { [name: string]: string }) =>
       (await ask(kmd, method, '/v1/wallets', headers)).cors[3]
     const wanted = { 'Access-Control-Request-Private-Network': 'true' }

@@ -10,6 +10,7 @@ import { after, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import {
   type CallOptions,
+  client,
   fastConfig,
   type Json,
   kmdCommand,
@@ -124,6 +125,10 @@ export async function run(t: Scope, args: readonly string[]): Promise<Run> {
   return { code, stdout, stderr }
 }
 
+type RunningDaemon = Pick<TestDaemon, 'dir' | 'address' | 'token' | 'pid' | 'exited' | 'output' | 'call'> & {
+  child: { kill: (signal: NodeJS.Signals) => unknown }
+}
+
 /** A running daemon with the most common calls. */
 export class Kmd {
   readonly dataDir: string
@@ -134,9 +139,9 @@ export class Kmd {
   readonly exited: TestDaemon['exited']
   readonly output: TestDaemon['output']
   readonly call: TestDaemon['call']
-  readonly #daemon: TestDaemon
+  readonly #daemon: RunningDaemon
 
-  constructor(daemon: TestDaemon) {
+  constructor(daemon: RunningDaemon) {
     this.#daemon = daemon
     this.dataDir = daemon.dir
     this.address = daemon.address
@@ -202,7 +207,7 @@ export class Kmd {
 
   /** Sends the signal and waits for the exit code, or the signal that ended the process. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | NodeJS.Signals> {
-    this.#daemon.child.kill(signal)
+    this.signal(signal)
     return await this.exited
   }
 
@@ -229,6 +234,35 @@ export async function start(t: Scope, options: StartOptions = {}): Promise<Kmd> 
   const daemon = await starting
   atEnd(t, () => daemon.kill())
   return new Kmd(daemon)
+}
+
+/**
+ * Starts the daemon like `start`, but in this process, which takes a fraction of the time. For tests of files, settings
+ * and responses. The only signal is the SIGTERM of `stop`.
+ */
+export async function startInProcess(t: Scope, options: Omit<StartOptions, 'args' | 'umask'> = {}): Promise<Kmd> {
+  const dir = options.dataDir ?? dataDirectory(t, options.settings)
+  // Loaded here, because most files of process tests need no daemon in their process.
+  const { Daemon } = await import('@latchkey/kmd')
+  const daemon = await Daemon.start({ dataDir: dir, wire: 'reference' })
+  atEnd(t, () => daemon.stop())
+  const token = readFileSync(daemon.tokenFile, 'utf8').split('\n')[0]!
+  const { address } = daemon
+  const kill = (name: NodeJS.Signals): void => {
+    assert.equal(name, 'SIGTERM', 'a daemon in this process can only be stopped')
+    void daemon.stop()
+  }
+  const exited = daemon.stopped.then(() => 0)
+  return new Kmd({
+    dir,
+    address,
+    token,
+    pid: process.pid,
+    exited,
+    output: () => '',
+    call: client(address, token),
+    child: { kill },
+  })
 }
 
 /**

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { dataDirectory, type Kmd, start, temporaryDirectory, until } from './commands.test.helper.js'
+import { dataDirectory, type Kmd, start, startInProcess, temporaryDirectory, until } from './commands.test.helper.js'
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 const concurrency = 2
@@ -32,7 +32,7 @@ suite('files and modes', { concurrency }, () => {
   }
 
   test('kmd.net is host:port and kmd.pid the process id, neither with a newline', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startInProcess(t)
     assert.match(readFileSync(kmd.path('kmd.net'), 'utf8'), /^127\.0\.0\.1:[1-9][0-9]*$/)
     assert.equal(readFileSync(kmd.path('kmd.pid'), 'utf8'), String(kmd.pid))
     assert.equal(readFileSync(kmd.path('kmd.lock'), 'utf8'), '')
@@ -54,12 +54,12 @@ suite('files and modes', { concurrency }, () => {
     const dataDir = temporaryDirectory(t)
     mkdirSync(join(dataDir, 'open'), { mode: 0o755 })
     writeFileSync(join(dataDir, 'open', 'kmd_config.json'), '{"address":"127.0.0.1:0"}')
-    const kmd = await start(t, { dataDir: join(dataDir, 'open') })
+    const kmd = await startInProcess(t, { dataDir: join(dataDir, 'open') })
     assert.equal((await kmd.call('GET', '/versions')).status, 200)
   })
 
   test('a wallet file is named after the safe characters of its name, and its id', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startInProcess(t)
     const plain = await kmd.create('my_wallet-1', '')
     const odd = await kmd.create('../a b/ü', '')
     const nameless = await kmd.create('', '')
@@ -94,34 +94,34 @@ suite('the example configuration', { concurrency }, () => {
   test('is written if there is no configuration, over an older one', async (t) => {
     const dataDir = dataDirectory(t, false)
     writeFileSync(join(dataDir, 'kmd_config.json.example'), 'old')
-    const kmd = await start(t, { dataDir })
+    const kmd = await startInProcess(t, { dataDir })
     assert.equal(readFileSync(kmd.path('kmd_config.json.example'), 'utf8'), example)
     assert.equal(existsSync(kmd.path('kmd_config.json')), false)
   })
 
   test('is not written next to a configuration', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startInProcess(t)
     assert.equal(existsSync(kmd.path('kmd_config.json.example')), false)
   })
 
   test('a file that cannot be written does not prevent the start', async (t) => {
     const dataDir = dataDirectory(t, false)
     mkdirSync(join(dataDir, 'kmd_config.json.example'))
-    const kmd = await start(t, { dataDir })
+    const kmd = await startInProcess(t, { dataDir })
     assert.equal((await kmd.call('GET', '/versions')).status, 200)
   })
 
   test('an unreadable configuration counts as absent', async (t) => {
     const dataDir = dataDirectory(t, false)
     mkdirSync(join(dataDir, 'kmd_config.json'))
-    const kmd = await start(t, { dataDir })
+    const kmd = await startInProcess(t, { dataDir })
     assert.equal(readFileSync(kmd.path('kmd_config.json.example'), 'utf8'), example)
   })
 
   test('works as a configuration', async (t) => {
     // Only the port is changed, because the default port may be in use on this machine.
     const dataDir = dataDirectory(t, example.replace('"address": ""', '"address": "127.0.0.1:0"'))
-    const kmd = await start(t, { dataDir })
+    const kmd = await startInProcess(t, { dataDir })
     assert.deepEqual(await kmd.wallets(), [])
   })
 })
@@ -137,7 +137,7 @@ suite('reading the token', { concurrency }, () => {
     test(title, async (t) => {
       const dataDir = dataDirectory(t)
       writeFileSync(join(dataDir, 'kmd.token'), content)
-      const kmd = await start(t, { dataDir })
+      const kmd = await startInProcess(t, { dataDir })
       assert.equal(readFileSync(join(dataDir, 'kmd.token'), 'utf8'), content)
       assert.equal(await statusWith(kmd, token), 200)
       assert.equal(await statusWith(kmd, `${token}x`), 401)
@@ -153,7 +153,7 @@ suite('reading the token', { concurrency }, () => {
     test(`${title} is replaced by a new token`, async (t) => {
       const dataDir = dataDirectory(t)
       writeFileSync(join(dataDir, 'kmd.token'), content, { mode: 0o644 })
-      const kmd = await start(t, { dataDir })
+      const kmd = await startInProcess(t, { dataDir })
       assert.match(readFileSync(join(dataDir, 'kmd.token'), 'utf8'), /^[0-9a-f]{64}$/)
       assert.equal(modeOf(join(dataDir, 'kmd.token')), '600')
       assert.equal(await statusWith(kmd, kmd.token), 200)
@@ -173,7 +173,7 @@ suite('reading the configuration', { concurrency }, () => {
       allow_header_pna: null,
       nobody_knows_this: { at: 'all' },
     }
-    const kmd = await start(t, { dataDir: dataDirectory(t, JSON.stringify(config)) })
+    const kmd = await startInProcess(t, { dataDir: dataDirectory(t, JSON.stringify(config)) })
     const handle = await kmd.unlock(await kmd.create('w', 'pw'), 'pw')
     const { wallet_handle } = await kmd.ok('POST', '/v1/wallet/info', { wallet_handle_token: handle })
     const { expires_seconds } = wallet_handle
@@ -181,7 +181,7 @@ suite('reading the configuration', { concurrency }, () => {
   })
 
   test('null gives the defaults', async (t) => {
-    const kmd = await start(t, { dataDir: dataDirectory(t, 'null') })
+    const kmd = await startInProcess(t, { dataDir: dataDirectory(t, 'null') })
     assert.match(kmd.address, /^127\.0\.0\.1:/)
     assert.equal(existsSync(kmd.path('kmd_config.json.example')), false)
   })
@@ -190,7 +190,7 @@ suite('reading the configuration', { concurrency }, () => {
     const elsewhere = join(temporaryDirectory(t), 'wallets')
     const scrypt = { allow_unsafe_scrypt: true, scrypt: { scrypt_n: 2 } }
     const drivers = { sqlite: { ...scrypt, wallets_dir: elsewhere } }
-    const kmd = await start(t, { settings: { drivers } })
+    const kmd = await startInProcess(t, { settings: { drivers } })
     const id = await kmd.create('w', '')
     assert.deepEqual(readdirSync(elsewhere), [`w.${id}.db`])
     assert.equal(modeOf(elsewhere), '700')
@@ -200,7 +200,7 @@ suite('reading the configuration', { concurrency }, () => {
   test('a file in place of the wallets directory fails the first request that needs it', async (t) => {
     const dataDir = dataDirectory(t)
     writeFileSync(join(dataDir, 'sqlite_wallets'), '')
-    const kmd = await start(t, { dataDir })
+    const kmd = await startInProcess(t, { dataDir })
     const { status, json } = await kmd.call('GET', '/v1/wallets')
     assert.equal(status, 500)
     assert.ok(json.message.includes(join(dataDir, 'sqlite_wallets')), json.message)
@@ -210,8 +210,8 @@ suite('reading the configuration', { concurrency }, () => {
     const versions = async (kmd: Kmd) => (await kmd.call('GET', '/versions')).text
     const reference = '{\n  "versions": [\n    "v1"\n  ]\n}'
     const documented = '{"error":false,"message":"","versions":["v1"]}'
-    assert.equal(await versions(await start(t)), reference)
-    assert.equal(await versions(await start(t, { settings: { wire: 'documented' } })), documented)
+    assert.equal(await versions(await startInProcess(t)), reference)
+    assert.equal(await versions(await startInProcess(t, { settings: { wire: 'documented' } })), documented)
     assert.equal(await versions(await start(t, { args: ['--wire', 'documented'] })), documented)
     const forced = await start(t, { settings: { wire: 'documented' }, args: ['--wire=reference'] })
     assert.equal(await versions(forced), reference)
@@ -257,23 +257,23 @@ suite('files after the daemon stops', { concurrency }, () => {
   })
 
   test('a stop is graceful even after the files were removed', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startInProcess(t)
     for (const name of ['kmd.net', 'kmd.pid', 'kmd.token']) rmSync(kmd.path(name))
     assert.equal(await kmd.stop(), 0)
   })
 
   test('the log is appended to', async (t) => {
-    const first = await start(t)
+    const first = await startInProcess(t)
     await first.stop()
     const before = first.log()
-    const second = await start(t, { dataDir: first.dataDir })
+    const second = await startInProcess(t, { dataDir: first.dataDir })
     assert.ok(second.log().startsWith(before) && second.log().length > before.length)
   })
 })
 
 suite('a token that is replaced while the daemon runs', () => {
   test('is accepted without a restart, unless it is damaged', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startInProcess(t)
     const replaced = 'r'.repeat(64)
     writeFileSync(kmd.path('kmd.token'), replaced)
     await until('the new token', async () => (await statusWith(kmd, replaced)) === 200)

@@ -4,14 +4,14 @@ import { existsSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { suite, test } from 'node:test'
 import { version } from '@latchkey/kmd'
-import { type Kmd, start } from './commands.test.helper.js'
+import { type Kmd, start, startInProcess } from './commands.test.helper.js'
 
 const wrongPassword = 'error decrypting. wrong password?'
 const prefix = '/latchkey/v1'
 
 suite('endpoints of Latchkey', { concurrency: 2 }, () => {
   test('every path requires the token', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startInProcess(t)
     const id = await kmd.create('w', 'pw')
     for (const [method, path] of [
       ['GET', 'health'],
@@ -45,7 +45,7 @@ suite('endpoints of Latchkey', { concurrency: 2 }, () => {
   })
 
   test('metrics are Prometheus text, and count', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startInProcess(t)
     const id = await kmd.create('w', 'pw')
     const handle = await kmd.unlock(id, 'pw')
     await kmd.tryUnlock(id, 'wrong')
@@ -102,7 +102,7 @@ suite('endpoints of Latchkey', { concurrency: 2 }, () => {
   })
 
   test('a password can be changed to blank and back; an unknown wallet is an error', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startInProcess(t)
     const id = await kmd.create('w', 'pw')
     await kmd.ok('POST', `${prefix}/wallet/password`, { wallet_id: id, wallet_password: 'pw' })
     await kmd.unlock(id, '')
@@ -113,7 +113,7 @@ suite('endpoints of Latchkey', { concurrency: 2 }, () => {
   })
 
   test('removing a wallet requires its password and renames the file; renaming it back restores it', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startInProcess(t)
     const id = await kmd.create('w', 'pw')
     const handle = await kmd.unlock(id, 'pw')
     const address = await kmd.generate(handle)

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { hostname, networkInterfaces } from 'node:os'
 import { suite, test } from 'node:test'
 import { missingIpv6 } from '../support/programs.test.helper.js'
-import { atEnd, dataDirectory, isReachable, start } from './commands.test.helper.js'
+import { atEnd, dataDirectory, isReachable, startInProcess } from './commands.test.helper.js'
 
 const usualPort = 7833
 
@@ -23,7 +23,7 @@ suite('listening', { concurrency: 2 }, () => {
     })
     atEnd(t, () => taker.close())
     for (const config of ['{}', '{"address":""}', '{"address":null}']) {
-      const kmd = await start(t, { dataDir: dataDirectory(t, config) })
+      const kmd = await startInProcess(t, { dataDir: dataDirectory(t, config) })
       assert.match(kmd.address, /^127\.0\.0\.1:[1-9][0-9]*$/)
       assert.notEqual(kmd.port, usualPort)
       assert.equal((await kmd.call('GET', '/versions')).status, 200)
@@ -32,15 +32,15 @@ suite('listening', { concurrency: 2 }, () => {
   })
 
   test('uses the port of the address', async (t) => {
-    const first = await start(t)
+    const first = await startInProcess(t)
     await first.stop()
-    const second = await start(t, { settings: { address: first.address } })
+    const second = await startInProcess(t, { settings: { address: first.address } })
     assert.equal(second.address, first.address)
   })
 
   for (const address of ['localhost:0', '127.0.0.1:0', ':0']) {
     test(`${address} is 127.0.0.1 only`, async (t) => {
-      const kmd = await start(t, { settings: { address } })
+      const kmd = await startInProcess(t, { settings: { address } })
       assert.match(kmd.address, /^127\.0\.0\.1:[1-9][0-9]*$/)
       assert.equal((await kmd.call('GET', '/versions')).status, 200)
       assert.equal(await isReachable(t, kmd.port, '127.0.0.2'), false)
@@ -51,7 +51,7 @@ suite('listening', { concurrency: 2 }, () => {
 
   for (const address of ['0.0.0.0:0', '[::]:0']) {
     test(`${address} is every interface of both families, with a warning`, { skip: missingIpv6() }, async (t) => {
-      const kmd = await start(t, { settings: { address } })
+      const kmd = await startInProcess(t, { settings: { address } })
       assert.match(kmd.address, /^\[::\]:[1-9][0-9]*$/)
       for (const host of ['127.0.0.1', '127.0.0.2', '::1', ...(outside === undefined ? [] : [outside])]) {
         assert.equal(await isReachable(t, kmd.port, host), true, host)
@@ -68,16 +68,16 @@ suite('listening', { concurrency: 2 }, () => {
   }
 
   test('[::1]:0 is the IPv6 loopback, without a warning', { skip: missingIpv6() }, async (t) => {
-    const kmd = await start(t, { settings: { address: '[::1]:0' } })
+    const kmd = await startInProcess(t, { settings: { address: '[::1]:0' } })
     assert.match(kmd.address, /^\[::1\]:[1-9][0-9]*$/)
     assert.equal((await kmd.call('GET', '/versions')).status, 200)
     assert.ok(!kmd.log().includes('level=warning'), kmd.log())
   })
 
   test('warns about * in the origins', async (t) => {
-    const kmd = await start(t, { settings: { allowed_origins: ['https://example.com', '*'] } })
+    const kmd = await startInProcess(t, { settings: { allowed_origins: ['https://example.com', '*'] } })
     assert.match(kmd.log(), /level=warning msg="allowed_origins contains \*/)
-    const narrow = await start(t, { settings: { allowed_origins: ['https://example.com'] } })
+    const narrow = await startInProcess(t, { settings: { allowed_origins: ['https://example.com'] } })
     assert.ok(!narrow.log().includes('level=warning'), narrow.log())
   })
 })

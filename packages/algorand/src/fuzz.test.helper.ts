@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { anyCharacter } from '../../../test/anyCharacter.mjs'
 import type { Kind, Struct } from './internal/Schema.js'
 import { transaction as schema } from './internal/TransactionSchema.js'
 import type { Transaction } from './Transaction.js'
@@ -44,7 +45,7 @@ export function anyValue(kind: Kind): fc.Arbitrary<unknown> {
     case 'bytes':
       return fc.oneof(fc.uint8Array({ maxLength: 8 }), fc.uint8Array({ maxLength: Math.min(kind.max, 300) }))
     case 'utf8':
-      return fc.oneof(ascii(kind.max), fc.string({ unit: 'binary', maxLength: Math.floor(kind.max / 4) }))
+      return fc.oneof(ascii(kind.max), fc.string({ unit: anyCharacter, maxLength: Math.floor(kind.max / 4) }))
     case 'text':
       return fc.oneof(ascii(kind.max), fc.constant(Uint8Array.of(0xff, 0x41)))
     case 'list':
@@ -156,7 +157,7 @@ export const typedTransaction: fc.Arbitrary<Transaction> = fc.oneof(
       df: fc.boolean(),
       un: ascii(8),
       an: fc.string({ unit: 'grapheme-ascii', maxLength: 32 }),
-      au: fc.string({ unit: 'binary', maxLength: 24 }),
+      au: fc.string({ unit: anyCharacter, maxLength: 24 }),
       am: fixedBytes(32),
       m: fixedBytes(32),
       r: fixedBytes(32),

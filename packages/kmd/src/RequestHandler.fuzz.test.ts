@@ -12,6 +12,7 @@ import {
 } from '@latchkey/algorand'
 import type { Field, Kind } from '@latchkey/kmd-api'
 import fc from 'fast-check'
+import { anyCharacter } from '../../../test/anyCharacter.mjs'
 import { operations } from './api/Operations.js'
 import { createApp, fuzzRuns, quietNode, type TestApp, type TestResponse } from './testing/TestApp.test.helper.js'
 import '../../../test/seed.mjs'
@@ -158,7 +159,7 @@ function ofKind(kind: Kind): fc.Arbitrary<unknown> {
     case 'privateKey':
       return fc.uint8Array({ minLength: 0, maxLength: 66, size: 'max' }).map(base64)
     default:
-      return fc.string({ unit: 'binary', maxLength: 66 })
+      return fc.string({ unit: anyCharacter, maxLength: 66 })
   }
 }
 

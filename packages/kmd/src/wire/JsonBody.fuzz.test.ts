@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { Field, Kind } from '@latchkey/kmd-api'
 import { wires } from '@latchkey/kmd-api'
 import fc from 'fast-check'
+import { anyCharacter } from '../../../../test/anyCharacter.mjs'
 import { operations } from '../api/Operations.js'
 import { KmdError } from '../errors.js'
 import { fuzzRuns } from '../testing/TestApp.test.helper.js'
@@ -59,7 +60,10 @@ function validMember(kind: Kind): fc.Arbitrary<unknown> {
     case 'text':
     case 'name':
     case 'ascii':
-      return fc.oneof(fc.string({ unit: 'binary', maxLength: 20 }), fc.string({ unit: 'binary-ascii', maxLength: 90 }))
+      return fc.oneof(
+        fc.string({ unit: anyCharacter, maxLength: 20 }),
+        fc.string({ unit: 'binary-ascii', maxLength: 90 }),
+      )
     case 'bool':
       return fc.boolean()
     case 'uint':
