@@ -1,5 +1,5 @@
+export { CallGroup } from './application/applyCall.js'
 export * as ByteKey from './application/ByteKey.js'
-export { CallGroup } from './application/CallGroup.js'
 export type { Effects, EvalDelta, InnerTransaction, ValueChange } from './application/Effects.js'
 export { effectEntries, encodeDelta } from './application/encodeDelta.js'
 export type {
@@ -42,7 +42,6 @@ export {
 } from './evaluator/evaluateSignature.js'
 export { instructionAt } from './evaluator/Instructions.js'
 export type { BlockHeader, Ledger } from './evaluator/Ledger.js'
-export type { Machine } from './evaluator/Machine.js'
-export type { Tracer } from './evaluator/Tracer.js'
+export type { Machine, Tracer } from './evaluator/Machine.js'
 export type { Value } from './evaluator/Value.js'
 export { isCurvePoint, verifyEd25519, verifyFalcon } from './operations/signatures.js'

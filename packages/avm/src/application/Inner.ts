@@ -1,6 +1,7 @@
 /** Inner transactions: their construction, their checks, and their submission to the host. */
 import { Address, Hash, LatchkeyError, Msgpack, type Transaction } from '@latchkey/algorand'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
+import { versionOf } from '../evaluator/Instructions.js'
 import * as Availability from './Availability.js'
 import { appAddress } from './appAddress.js'
 import * as ByteKey from './ByteKey.js'
@@ -8,7 +9,6 @@ import type { Effects } from './Effects.js'
 import * as Fees from './Fees.js'
 import { appAccountsVersion, maxCallDepth, maxGroupSize, minInnerVersion, sharedResourcesVersion } from './limits.js'
 import { type Call, type Draft, type Group, innerId, type Origin } from './model.js'
-import { versionOf } from './programVersion.js'
 
 export { setField } from './innerFields.js'
 

@@ -2,14 +2,13 @@
 import { Address, type Transaction } from '@latchkey/algorand'
 import { checkProgram } from '../evaluator/checkProgram.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
+import { versionOf } from '../evaluator/Instructions.js'
 import { extraProgramBytes } from './BoxAccess.js'
 import * as ByteKey from './ByteKey.js'
 import * as Effects from './Effects.js'
 import { callBudget, programBytesPerPage } from './limits.js'
-import { type Application, Call, type Group, type StateSchema } from './model.js'
-import { versionOf } from './programVersion.js'
+import { type Application, Call, Group, type Origin, type StateSchema, schemaProblem } from './model.js'
 import { runCall } from './runCall.js'
-import { schemaProblem } from './schemaProblem.js'
 
 type Txn = Transaction.Transaction
 
@@ -220,4 +219,16 @@ function expectGlobalsFit(counts: StateSchema, schema: StateSchema): void {
 
 function addressOf(key: ByteKey.ByteKey): string {
   return Address.encode(ByteKey.bytes(key))
+}
+
+/** A group of transactions with application calls, top-level or made by an application, applied in order. */
+export class CallGroup extends Group {
+  override call(index: number, effects: Effects.Effects): void {
+    applyCall(this, index, effects)
+    this.record(index, effects)
+  }
+
+  override createInner(transactions: readonly Transaction.Transaction[], origin: Origin): Group {
+    return new CallGroup({ transactions, ledger: this.ledger, feeUsage: 0n }, origin)
+  }
 }

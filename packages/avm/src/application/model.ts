@@ -28,9 +28,8 @@ import { type ConsensusParameters, defaultParameters } from '../evaluator/Consen
 import { Context } from '../evaluator/Context.js'
 import type { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Ledger } from '../evaluator/Ledger.js'
-import { Machine } from '../evaluator/Machine.js'
+import { Machine, type Tracer } from '../evaluator/Machine.js'
 import { openProgram } from '../evaluator/openProgram.js'
-import type { Tracer } from '../evaluator/Tracer.js'
 import { encodeUint64, type Value } from '../evaluator/Value.js'
 import { BoxAccess } from './BoxAccess.js'
 import type { ByteKey } from './ByteKey.js'
@@ -462,4 +461,15 @@ export function innerId({ call, firstIndex }: Origin, index: number, txn: Transa
     encodeUint64(BigInt(firstIndex + index)),
     Transaction.encode(txn),
   )
+}
+
+/** Returns why values do not fit a schema, or undefined. */
+export function schemaProblem(counts: StateSchema, schema: StateSchema): string | undefined {
+  if (counts.integers > schema.integers) {
+    return `store integer count ${counts.integers} exceeds schema integer count ${schema.integers}`
+  }
+  if (counts.byteStrings > schema.byteStrings) {
+    return `store bytes count ${counts.byteStrings} exceeds schema bytes count ${schema.byteStrings}`
+  }
+  return undefined
 }

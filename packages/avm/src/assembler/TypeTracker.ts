@@ -1,8 +1,7 @@
 /** Tracks the types on the stack along straight code, to refuse programs that would always fail. */
 import type { Instruction } from '../opcodes/Instruction.js'
 import * as StackType from '../opcodes/StackType.js'
-import { type Effect, effectOf } from './stackEffects.js'
-import type { TypeState } from './TypeState.js'
+import { type Effect, effectOf, type TypeState } from './stackEffects.js'
 
 const deadening = new Set(['err', 'b', 'return', 'retsub'])
 

@@ -3,7 +3,22 @@ import * as Fields from '../opcodes/Fields.js'
 import type { Instruction } from '../opcodes/Instruction.js'
 import * as StackType from '../opcodes/StackType.js'
 import { parseInteger } from './Literal.js'
-import type { TypeState } from './TypeState.js'
+
+/** The types on the stack and in scratch space, as far as they are known. */
+export type TypeState = {
+  readonly stack: StackType.StackType[]
+  scratch: StackType.StackType[]
+  /** The height of the stack at the current `proto`, or undefined without one. */
+  readonly frame: number | undefined
+  /** Whether nothing is known of the stack, as at the start of a subroutine. */
+  readonly isEntry: boolean
+  /** Whether so many values are known. */
+  has(count: number): boolean
+  /** Returns the type at a depth, where 0 is the top. */
+  at(depth: number): StackType.StackType
+  /** Begins a subroutine: its arguments are the values that are known. */
+  enterFrame(args: number): void
+}
 
 /** The types that an instruction takes and gives, and another change of the state. */
 export type Effect = {

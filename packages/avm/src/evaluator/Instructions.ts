@@ -1,4 +1,5 @@
 /** Finds instructions in programs. */
+import * as Varint from '../encoding/Varint.js'
 import * as Instruction from '../opcodes/Instruction.js'
 import { EvaluationError } from './EvaluationError.js'
 
@@ -23,4 +24,9 @@ export function instructionAt(program: Uint8Array, pc: number, version: number):
 
 function hexOf(byte: number): string {
   return `0x${byte.toString(16).padStart(2, '0')}`
+}
+
+/** The version of a program. 0 if it has none. */
+export function versionOf(program: Uint8Array): bigint {
+  return Varint.decode(program, 0)?.value ?? 0n
 }

@@ -3,6 +3,7 @@ import type * as Branch from '../program/Branch.js'
 import type * as ConstantBlock from '../program/ConstantBlock.js'
 import type { Budget } from './Budget.js'
 import type { Context, Mode } from './Context.js'
+import type { EvaluationError } from './EvaluationError.js'
 import type { Value } from './Value.js'
 
 /** A call of a subroutine. */
@@ -85,4 +86,11 @@ export class Machine {
     this.stack.length -= count
     this.stack.push(...values)
   }
+}
+
+/** Called around each instruction, for traces. Hooks must not change the machine. */
+export type Tracer = {
+  readonly beforeInstruction?: (machine: Machine) => void
+  /** Called after an instruction, with the error if it failed. */
+  readonly afterInstruction?: (machine: Machine, error: EvaluationError | undefined) => void
 }

@@ -5,10 +5,9 @@ import { type ConsensusParameters, defaultParameters } from './ConsensusParamete
 import { Context } from './Context.js'
 import { EvaluationError } from './EvaluationError.js'
 import type { Ledger } from './Ledger.js'
-import { Machine } from './Machine.js'
+import { Machine, type Tracer } from './Machine.js'
 import { openProgram } from './openProgram.js'
 import { run } from './run.js'
-import type { Tracer } from './Tracer.js'
 import type { Value } from './Value.js'
 
 /** A logic signature and its environment. */

@@ -5,8 +5,7 @@ import { operations } from '../operations/index.js'
 import * as Cost from './Cost.js'
 import { EvaluationError } from './EvaluationError.js'
 import { instructionAt } from './Instructions.js'
-import type { Machine } from './Machine.js'
-import type { Tracer } from './Tracer.js'
+import type { Machine, Tracer } from './Machine.js'
 import { kindOf } from './Value.js'
 
 /**
