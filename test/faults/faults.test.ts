@@ -8,8 +8,9 @@
  * LATCHKEY_FAULTS_LEASES=long turns off renewals.
  */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { runInNamespaces } from './namespaces.test.helper.js'
+import { bundlePrograms } from './programs.test.helper.js'
 
 type Report = { problems: number; failing: string[]; payments: number; budgetReached: boolean }
 
@@ -24,13 +25,22 @@ const runs = [
 ]
 const only = process.env['LATCHKEY_FAULTS_CLAIMS']
 const leases = process.env['LATCHKEY_FAULTS_LEASES'] ?? 'renewed'
+/** The buyers of each of two processes. The faults take the time; more buyers only make more of the same purchases. */
+const buyers = seconds === undefined ? 5 : 10
+const programs = await bundlePrograms({ after })
 
 for (const { claims, shortSeconds } of runs.filter((one) => only === undefined || one.claims === only)) {
   const length = Number(seconds ?? shortSeconds)
   const name = `${length} seconds of faults, with the claims of gates in ${claims}`
   test(name, { timeout: 900_000 + length * 2_000 }, async (t) => {
-    const env = { FAULTS_CLAIMS: claims, FAULTS_SECONDS: String(length), FAULTS_SEED: seed, FAULTS_LEASES: leases }
-    const { lines } = await runInNamespaces(t, 'run', env)
+    const { lines } = await runInNamespaces(t, 'run', {
+      FAULTS_CLAIMS: claims,
+      FAULTS_SECONDS: String(length),
+      FAULTS_SEED: seed,
+      FAULTS_LEASES: leases,
+      FAULTS_BUYERS: String(buyers),
+      FAULTS_PROGRAMS: programs,
+    })
     const report = lines[0] as Report
     process.stdout.write(`${JSON.stringify(report)}\n`)
     assert.equal(report.problems, 0, report.failing.join('\n'))

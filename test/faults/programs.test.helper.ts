@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { rolldown } from 'rolldown'
 
 export type Program = 'node' | 'replica' | 'gate' | 'buyers'
 
@@ -10,8 +9,14 @@ const here = fileURLToPath(new URL('./', import.meta.url))
 const programs: readonly Program[] = ['node', 'replica', 'gate', 'buyers']
 const isOurs = (id: string): boolean => /^(?:[./#]|@latchkey\/)/.test(id)
 
-/** Returns the directory of the bundles. It is next to the modules, so that packages are found from it. */
+/**
+ * Returns the directory of the bundles, which `FAULTS_PROGRAMS` names if another process has made them. It is next to
+ * the modules, so that packages are found from it.
+ */
 export async function bundlePrograms(scope: { after: (work: () => unknown) => void }): Promise<string> {
+  const made = process.env['FAULTS_PROGRAMS']
+  if (made !== undefined) return made
+  const { rolldown } = await import('rolldown')
   const directory = mkdtempSync(join(here, 'bundles-'))
   scope.after(() => rmSync(directory, { recursive: true, force: true }))
   const build = await rolldown({

@@ -31,6 +31,7 @@ const directory = setting('FAULTS_DIRECTORY')
 const seconds = Number(setting('FAULTS_SECONDS'))
 const seed = Number(setting('FAULTS_SEED'))
 const claims = setting('FAULTS_CLAIMS') as ClaimsEngine
+const buyers = Number(setting('FAULTS_BUYERS'))
 const roundsToExpire = 200
 /** How long buyers may take to complete their purchases once all faults are over. */
 const lastChanceMs = 180_000
@@ -47,9 +48,9 @@ const log = (text: string): void => {
 }
 
 async function run(): Promise<object> {
-  const budget = Math.max(30, Math.round(seconds))
+  const budget = Math.max(20, Math.round(seconds))
   const ground = await openGround({ after: (work) => void ends.unshift(work) }, directory)
-  const cluster = await openCluster(ground, { directory, claims, replicas: 3, gates: 2, buyers: [2, 10], budget })
+  const cluster = await openCluster(ground, { directory, claims, replicas: 3, gates: 2, buyers: [2, buyers], budget })
   await startServers(cluster)
   await Promise.all(cluster.buyers.map((service) => service.start()))
   log('load')
