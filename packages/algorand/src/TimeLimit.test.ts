@@ -21,7 +21,7 @@ function aborted(make: () => AbortSignal): Promise<unknown> {
 }
 
 async function collect(): Promise<void> {
-  for (let count = 0; count < 5; count++) {
+  for (let count = 0; count < 2; count++) {
     await setTimeout(5)
     collectGarbage()
   }

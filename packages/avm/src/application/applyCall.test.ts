@@ -1,9 +1,10 @@
 /** Tests application calls where recorded sessions do not: hosts, observers and hostile programs. */
-import { CallGroup } from './applyCall.js'
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Transaction } from '@latchkey/algorand'
 import { assemble } from '../assembler/assemble.js'
+import { CallGroup } from './applyCall.js'
 import * as ByteKey from './ByteKey.js'
 import type { Effects } from './Effects.js'
 import type { CallGroupOptions } from './model.js'
