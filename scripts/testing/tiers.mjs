@@ -5,16 +5,18 @@ import { root } from '../packages.mjs'
 import { cut, writeBatch } from './batches.mjs'
 import { expectedTimes } from './times.mjs'
 
-/** Tests that need programs other than Node: a server, Chromium, Python packages, network namespaces. */
+/**
+ * Tests that need more than Node: a server, Chromium, Python packages, a compiler, tmux, namespaces, or a second user.
+ */
 const foreign =
-  /\/(browser|postgres|redis|faults|judges|next|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|site|compose|container|kubernetes|workflow)|security\/console-link|test\/dist\/gateway\/(bodies|python|smuggling-nginx)/
+  /\/(browser|postgres|redis|faults|judges|next|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|site|compose|container|kubernetes|workflow)|security\/console-link|test\/dist\/gateway\/(bodies|python|smuggling-nginx)|security\/(foreign-listener|full-disk|power-cut)\.|process\/dev-screen|scripts\/obtaining/
 
 /** The longest tests that need only Node: each covers a whole matrix of cases. */
 const long =
-  /process\/(terminal-escapes|commands|concurrency|sign|wallet-commands|facilitator-key|dev-stack|dev|logs|agent|pay-agent|send-repeats)\.|security\/(own-sellers|false-report|handle-limit|held-answer|hostile-tokens|guesses|timeout|password-change)|adapters-(matrix|paths)|broken-streams|mcp\/wallet-(approvals|safety)|interop\/swagger|devnet\/scenario|scripts\/machines|x402\/(soak|weather)/
+  /process\/(terminal-escapes|commands|concurrency|sign|wallet-commands|facilitator-key|dev-stack|dev|logs|agent|pay-agent|send-repeats)\.|security\/(own-sellers|false-report|handle-limit|held-answer|hostile-tokens|guesses|timeout|password-change)|adapters-(matrix|paths)|broken-streams|mcp\/wallet-(approvals|safety)|interop\/swagger|docs\/generated|devnet\/scenario|scripts\/machines|x402\/(soak|weather)/
 
 /** Quick page tests, one file per page. `npm test` also runs them if a browser is installed. */
-const pages = /browser\/(console-searches|paywall-passes|sales)\./
+const pages = /browser\/(console-searches|paywall-passes)\./
 
 /** Tests with random cases and killed processes: a few in `npm test`, many in `npm run test:system`. */
 const repeated = /(\.fuzz|[./-]crash)\.test\.js$/

@@ -27,7 +27,7 @@ function run(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Prom
 function directory(t: TestContext, settings: { [name: string]: unknown } | string = {}): string {
   const dataDir = dataDirectory(t, settings)
   atEnd(t, async () => {
-    await run(['stop', '-d', dataDir])
+    if (existsSync(join(dataDir, 'kmd.pid'))) await run(['stop', '-d', dataDir])
   })
   return dataDir
 }

@@ -45,7 +45,7 @@ test('every test file runs in `npm test` or in `npm run test:system`, or compare
 
 test('page tests that `npm test` leaves out without a browser run in `npm run test:system`', () => {
   const pages = files.filter(needsBrowser)
-  assert.equal(pages.length, 3)
+  assert.equal(pages.length, 2)
   for (const file of pages) assert.deepEqual([tiers.node.has(file), tiers.system.has(file)], [true, true], file)
 })
 
