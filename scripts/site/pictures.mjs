@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { canRunChromium, findChromium } from '../obtain/chromium.mjs'
+import { canRunChromium, chromiumArgs, findChromium } from '../obtain/chromium.mjs'
 import { root } from '../packages.mjs'
 
 const startMs = 60_000

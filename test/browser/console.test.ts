@@ -55,7 +55,7 @@ for (const wire of wires) {
     const { confirmedRound } = await environment.algod.pendingTransactionInformation(transaction.txID()).do()
     await row.getByText(`confirmed in round ${confirmedRound}`).waitFor()
     assert.match(await row.innerText(), /1\.5 ALGO to/)
-    await page.getByText('It was started at').waitFor()
+    await page.getByText('The daemon has run since').waitFor()
     await page.getByRole('img', { name: 'Spending in ALGO over time' }).waitFor()
     assert.equal(await page.locator('.chart rect.confirmed').count(), 1)
     await page.getByText('Show as table').click()

@@ -69,7 +69,7 @@ test('following the page alone gives a working shop that prints who paid', { tim
     await tab.goto(url)
     await tab.getByRole('heading', { name: 'Weather for a cent · sales' }).waitFor()
     await tab
-      .getByRole('img', { name: 'Revenue by day in USDC on the local network: at most 0.01 USDC on a day' })
+      .getByRole('img', { name: 'Revenue by day in USDC on the local network: at most $0.01 USDC on a day' })
       .waitFor()
     assert.equal(await tab.getByRole('region', { name: 'Latest payments' }).locator('tbody tr').count(), 1)
     assert.equal(await tab.getByText('1 payment', { exact: true }).count(), 1)
