@@ -36,16 +36,16 @@ for (const page of pages) {
   })
 }
 
-for (const page of ['docs/start/buying.md', 'docs/start/selling.md']) {
-  test(`${page}: its packages are light`, { timeout, skip }, async (t) => {
-    const shell = await Shell.open(t, outside(tarballs))
+test('docs/start/buying.md and docs/start/selling.md: their packages are light', { timeout, skip }, async (t) => {
+  const shell = await Shell.open(t, outside(tarballs))
+  for (const page of ['docs/start/buying.md', 'docs/start/selling.md']) {
     const commands = blocksOf(page).flatMap(({ language, text }) => (language === 'sh' ? commandsIn(text) : []))
     const installs = commands.filter((command) => /^npm (init|install) /.test(command))
-    assert.ok(installs.length >= 2, 'the page installs packages')
+    assert.ok(installs.length >= 2, `${page} installs packages`)
     await runAll(shell, installs.join('\n'))
-    checkLight(shell.directory)
-  })
-}
+  }
+  checkLight(shell.directory)
+})
 
 test('docs/selling.md: a shop in an empty folder', { timeout, skip }, async (t) => {
   const shell = await Shell.open(t, outside(tarballs))
