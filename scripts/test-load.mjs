@@ -29,3 +29,5 @@ for (let run = 1; run <= Number(values.times); run++) {
   console.error(`latchkey: run ${run} exited with ${status} after ${Math.round((Date.now() - startedAt) / 1000)} s`)
   if (status !== 0) process.exit(status ?? 1)
 }
+// The loops would keep this process running.
+process.exit(0)
