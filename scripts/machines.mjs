@@ -1,5 +1,6 @@
 // `node scripts/machines.mjs [NAME ...]`: runs `npm start` and `npm test` on simulated machines that differ from this
-// one, from a new clone, and reports the result of each. Requires root on Linux.
+// one, from a new clone, and reports the result of each. `NAME+NAME` is one machine with both differences. Requires root
+// on Linux.
 //   --list        list the machines
 //   --whole       run all of `npm test` instead of a few files
 //   --here        use this working tree instead of a new clone, for machines that do not change the tree
@@ -26,7 +27,7 @@ if (values.list) {
   for (const [name, { what }] of Object.entries(machines)) console.log(`${name.padEnd(15)} ${what}`)
   process.exit()
 }
-const unknown = positionals.find((name) => machines[name] === undefined)
+const unknown = positionals.flatMap(partsOf).find((name) => machines[name] === undefined)
 if (unknown !== undefined) {
   console.error(`unknown machine ${unknown}; list the machines with --list`)
   process.exit(2)
@@ -44,13 +45,10 @@ process.exit(isFailed ? 1 : 0)
 
 /** Creates one machine, runs both commands on it and prints a line for each. */
 async function visit(name) {
-  const machine = machines[name]
   const home = join(directory, `${name}-home`)
   mkdirSync(home)
-  const place = { directory, home, base: values.base, tree: treeFor(machine, name), spawn, root }
-  const there = await machine.make(place)
-  const usual = { command: [], environment: { ...process.env, HOME: home }, cwd: place.tree, close: () => {} }
-  const { expectsCure, ...situation } = { ...usual, ...there }
+  const place = { directory, home, base: values.base, tree: treeFor(name), spawn, root }
+  const { expectsCure, ...situation } = await makeAll(name, place)
   try {
     const start = await runStart(situation)
     const test = expectsCure === undefined ? await runTests(situation, values.whole) : undefined
@@ -72,13 +70,41 @@ async function visit(name) {
   }
 }
 
+/** Creates a machine with every difference that its name lists. */
+async function makeAll(name, place) {
+  const usual = { ...process.env, HOME: place.home }
+  const machine = { command: [], environment: { ...usual }, cwd: place.tree, close: () => {} }
+  for (const part of partsOf(name)) {
+    const { command = [], environment = usual, close = () => {}, ...others } = await machines[part].make(place)
+    const closeBefore = machine.close
+    for (const variable of Object.keys({ ...usual, ...environment })) {
+      if (environment[variable] === usual[variable]) continue
+      if (environment[variable] === undefined) delete machine.environment[variable]
+      else machine.environment[variable] = environment[variable]
+    }
+    Object.assign(machine, others, {
+      command: [...machine.command, ...command],
+      close: async () => {
+        await close()
+        await closeBefore()
+      },
+    })
+  }
+  return machine
+}
+
+function partsOf(name) {
+  return name.split('+')
+}
+
 /** Clones the last commit. The clone is installed and built, except for machines that test installing and building. */
-function treeFor(machine, name) {
-  if (values.here && !machine.changesTree) return root
-  const tree = join(directory, machine.path ?? name)
+function treeFor(name) {
+  const parts = partsOf(name).map((part) => machines[part])
+  if (values.here && !parts.some(({ changesTree }) => changesTree)) return root
+  const tree = join(directory, parts.find(({ path }) => path !== undefined)?.path ?? name)
   mkdirSync(join(tree, '..'), { recursive: true })
   run('git', ['clone', '--quiet', root, tree])
-  if (!machine.isFresh) {
+  if (!parts.some(({ isFresh }) => isFresh)) {
     // With hard links, one machine could change another's files.
     cpSync(join(root, 'node_modules'), join(tree, 'node_modules'), { recursive: true, verbatimSymlinks: true })
     rmSync(join(tree, 'node_modules', '.cache'), { recursive: true, force: true })

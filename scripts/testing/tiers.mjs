@@ -62,7 +62,7 @@ export const tiers = {
  */
 export const usualAmount = {
   least: availableParallelism(),
-  concurrency: availableParallelism() + 4,
+  concurrency: availableParallelism() + 6,
   load: availableParallelism() * 0.85,
 }
 

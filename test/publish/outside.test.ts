@@ -36,19 +36,20 @@ for (const page of pages) {
   })
 }
 
-test('docs/start/buying.md and docs/start/selling.md: their packages are light', { timeout, skip }, async (t) => {
+test('docs/selling.md: a shop in an empty folder that has the light packages of docs/start/{buying,selling}.md', {
+  timeout,
+  skip,
+}, async (t) => {
   const shell = await Shell.open(t, outside(tarballs))
-  for (const page of ['docs/start/buying.md', 'docs/start/selling.md']) {
-    const commands = blocksOf(page).flatMap(({ language, text }) => (language === 'sh' ? commandsIn(text) : []))
-    const installs = commands.filter((command) => /^npm (init|install) /.test(command))
-    assert.ok(installs.length >= 2, `${page} installs packages`)
-    await runAll(shell, installs.join('\n'))
-  }
+  const installs = ['docs/start/buying.md', 'docs/start/selling.md'].map((page) =>
+    blocksOf(page)
+      .flatMap(({ language, text }) => (language === 'sh' ? commandsIn(text) : []))
+      .filter((command) => /^npm (init|install) /.test(command)),
+  )
+  for (const commands of installs) assert.ok(commands.length >= 2, 'each page installs packages')
+  await runAll(shell, [...new Set(installs.flat())].join('\n'))
   checkLight(shell.directory)
-})
-
-test('docs/selling.md: a shop in an empty folder', { timeout, skip }, async (t) => {
-  const shell = await Shell.open(t, outside(tarballs))
+  // In the same folder, because npm then installs only the packages that the shop adds.
   let printed = ''
   for (const block of shop) printed = (await follow(shell, block, printed)) ?? printed
 })

@@ -10,7 +10,8 @@ const script = fileURLToPath(new URL('../../../scripts/machines.mjs', import.met
 /** These machines download nothing, and Node parses certificates at each start. */
 const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env
 
-for (const name of ['few-programs', 'no-home', 'few-files', 'tmpdir', 'ports', 'no-flock']) {
+/** Differences that do not hide each other are on one machine, because each machine starts a stack and runs tests. */
+for (const name of ['few-programs+ports', 'no-home+few-files+tmpdir', 'no-flock']) {
   test(`the two commands on a machine with: ${name}`, { timeout: 900_000 }, async () => {
     const child = spawn(process.execPath, [script, '--here', name], { env, stdio: ['ignore', 'pipe', 'inherit'] })
     let output = ''
