@@ -3,7 +3,8 @@
  * allows.
  */
 import assert from 'node:assert/strict'
-import * as http from 'node:http'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { type Json, type Kmd, start } from '../../process/commands.test.helper.js'
 
@@ -11,23 +12,34 @@ const handleLimit = 16_384
 /** Fewer than the number that may wait to unlock one wallet. */
 const clients = 16
 
-/** Uses few connections, because one per request would use up the ports. */
-function keepAliveClient(kmd: Kmd): { post: (path: string, body: object) => Promise<Answer>; close: () => void } {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: clients })
+type Client = { post: (path: string, body: object) => Promise<Answer>; close: () => void }
+
+/** Sends one request after the other on one connection, with a fraction of the work of Node's client. */
+async function openClient({ port, token }: Kmd): Promise<Client> {
+  const socket = connect(port, '127.0.0.1').setNoDelay(true).setEncoding('latin1')
+  await once(socket, 'connect')
+  let text = ''
+  let onAnswer = (_: Answer): void => {}
+  let onClose = (_: Error): void => {}
+  socket.on('close', () => onClose(new Error('the connection was closed')))
+  socket.on('data', (part: string) => {
+    text += part
+    const end = text.indexOf('\r\n\r\n') + 4
+    const length = /^content-length: (\d+)/im.exec(text.slice(0, end))?.[1]
+    if (length === undefined || text.length < end + Number(length)) return
+    const answer = { status: Number(text.slice(9, 12)), json: JSON.parse(text.slice(end)) }
+    text = ''
+    onAnswer(answer)
+  })
   const post = (path: string, body: object): Promise<Answer> =>
     new Promise((resolve, reject) => {
-      const bytes = Buffer.from(JSON.stringify(body))
-      const headers = { 'X-KMD-API-Token': kmd.token, 'Content-Length': bytes.length }
-      const request = http.request({ port: kmd.port, host: '127.0.0.1', method: 'POST', path, headers, agent })
-      request.on('response', async (response) => {
-        let text = ''
-        for await (const part of response) text += part
-        resolve({ status: response.statusCode!, json: JSON.parse(text) })
-      })
-      request.on('error', reject)
-      request.end(bytes)
+      onAnswer = resolve
+      onClose = reject
+      const bytes = JSON.stringify(body)
+      const head = [`POST ${path} HTTP/1.1`, 'Host: 127.0.0.1', `X-KMD-API-Token: ${token}`]
+      socket.write([...head, `Content-Length: ${Buffer.byteLength(bytes)}`, '', bytes].join('\r\n'))
     })
-  return { post, close: () => agent.destroy() }
+  return { post, close: () => socket.destroy() }
 }
 
 type Answer = { status: number; json: Json }
@@ -36,11 +48,15 @@ test('16,384 handles that have each signed can be open, and one more is refused'
   const kmd = await start(t, { settings: { session_lifetime_secs: 3600 } })
   const id = await kmd.create('many', 'pw')
   const address = await kmd.generate(await kmd.unlock(id, 'pw'))
-  const { post, close } = keepAliveClient(kmd)
-  t.after(close)
+  const open = async (): Promise<Client> => {
+    const client = await openClient(kmd)
+    t.after(client.close)
+    return client
+  }
   const credentials = { wallet_id: id, wallet_password: 'pw' }
   let opened = 1
   const openAndSign = async (): Promise<void> => {
+    const { post } = await open()
     while (opened < handleLimit) {
       opened++
       const unlocked = await post('/v1/wallet/init', credentials)
@@ -51,6 +67,7 @@ test('16,384 handles that have each signed can be open, and one more is refused'
     }
   }
   await Promise.all(Array.from({ length: clients }, openAndSign))
+  const { post } = await open()
   const oneMore = await post('/v1/wallet/init', credentials)
   assert.equal(oneMore.status, 503)
   assert.match(oneMore.json.message, /too many wallet handles/)
