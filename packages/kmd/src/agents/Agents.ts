@@ -22,7 +22,6 @@ import type {
   AgentSession,
   AgentsApi,
   Claim,
-  Decision,
   GrantedKey,
   LimitUse,
   NewAgent,
@@ -33,7 +32,7 @@ import * as AgentToken from './AgentToken.js'
 import type { ApprovalGate } from './ApprovalGate.js'
 import * as AuditEvents from './auditEvents.js'
 import { checkExpiry, checkKeys, checkName, checkRules } from './checkAgent.js'
-import { addressText, isRefusal, readFacts, uptoFacts } from './PaymentFacts.js'
+import { addressText, type Decision, isRefusal, readFacts, uptoFacts } from './Decision.js'
 import { Rounds, SpendingClock } from './Rounds.js'
 import { Spending, type SpendingRequest } from './Spending.js'
 import { Suspension } from './Suspension.js'
