@@ -1,11 +1,11 @@
 /** The changes of recent blocks. */
 import { Msgpack } from '@latchkey/algorand'
 import type { Account } from '../ledger/Account.js'
-import * as Commitment from '../ledger/Commitment.js'
+import * as Block from '../ledger/Block.js'
 import type { Ledger } from '../ledger/Ledger.js'
 import * as MapKey from '../ledger/MapKey.js'
+import type { Total, Totals } from '../ledger/State.js'
 import type { AppResource, AssetRecord, BoxMod, StateDelta } from '../ledger/StateDelta.js'
-import type { Total, Totals } from '../ledger/Totals.js'
 import { ApiError } from './ApiError.js'
 import * as accountEncoding from './accountEncoding.js'
 import { applicationRecord, localRecord } from './applicationEncoding.js'
@@ -222,7 +222,7 @@ function totalsValue(totals: Totals): Value {
 
 /** The members that a node knows only when the block is full. */
 const late = new Set(['fc', 'ld', 'seed', 'spt', 'tc', 'txn'])
-const empty = Commitment.roots([])
+const empty = Block.rootsOf([])
 
 /** Returns the header before the first transaction, which is the one that a node reports here. */
 function openHeader(header: Uint8Array): Uint8Array {
