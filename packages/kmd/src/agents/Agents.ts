@@ -17,7 +17,7 @@ import { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
 import * as Secret from '../wallet/Secret.js'
 import type { Agent, AgentState } from './Agent.js'
-import { AgentStore, hasEnded, type StoredAgent } from './AgentStore.js'
+import { AgentStore, hasEnded, type StoredAgent, sealKey, signWithSealedKey, WalletKeys } from './AgentStore.js'
 import type {
   AgentSession,
   AgentsApi,
@@ -36,7 +36,6 @@ import { addressText, type Decision, isRefusal, readFacts, uptoFacts } from './D
 import { Rounds, SpendingClock } from './Rounds.js'
 import { Spending, type SpendingRequest } from './Spending.js'
 import { Suspension } from './Suspension.js'
-import { sealKey, signWithSealedKey, WalletKeys } from './WalletKeys.js'
 
 export type * from './AgentsApi.js'
 
