@@ -6,10 +6,9 @@ import * as MapKey from '../ledger/MapKey.js'
 import * as Delta from '../ledger/programs/Delta.js'
 import { ApiError } from './ApiError.js'
 import { entryMembers } from './effectsValue.js'
+import type { Value } from './HttpResponse.js'
 import * as HttpResponse from './HttpResponse.js'
-import { transactionId, uint } from './Parameters.js'
-import type { Value } from './ResponseValue.js'
-import type { Route, RouteContext } from './Route.js'
+import { type Route, type RouteContext, transactionId, uint } from './Route.js'
 import { notFound } from './transactions.js'
 
 export const blockRoutes: readonly Route[] = [

@@ -11,9 +11,8 @@ import * as accountEncoding from './accountEncoding.js'
 import { applicationRecord, localRecord } from './applicationEncoding.js'
 import { headerJson } from './blocks.js'
 import * as HttpResponse from './HttpResponse.js'
-import { transactionId, uint } from './Parameters.js'
-import { SignedBytes, Text, type Value } from './ResponseValue.js'
-import type { Route, RouteContext } from './Route.js'
+import { SignedBytes, Text, type Value } from './HttpResponse.js'
+import { type Route, type RouteContext, transactionId, uint } from './Route.js'
 
 export const deltaRoutes: readonly Route[] = [
   {
