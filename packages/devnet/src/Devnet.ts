@@ -457,7 +457,13 @@ async function open(options: DevnetHandlerOptions): Promise<Parts> {
   })
   opened = stateFile
   const node = new DevnetNode({ ledger, blocks, onLine })
-  return { node, stateFile, token, handleIndexer, handle: RequestHandler.create({ node, token, synced, onError }) }
+  return {
+    node,
+    stateFile,
+    token,
+    handleIndexer,
+    handle: RequestHandler.create({ node, token, synced: stateFile && synced, onError }),
+  }
 }
 
 function listenError(cause: unknown, host: string, port: number): DevnetError {

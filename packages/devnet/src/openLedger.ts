@@ -1,7 +1,6 @@
 /** Opens a ledger, with its state file if there is one. */
 import type { Genesis } from './ledger/Genesis.js'
 import { defaultHistory, Ledger } from './ledger/Ledger.js'
-import type { LedgerChange } from './ledger/LedgerChange.js'
 import { StateFile } from './store/StateFile.js'
 
 export type OpenLedgerOptions = {
@@ -28,9 +27,8 @@ export async function openLedger({
   onCreate,
   onError = () => {},
 }: OpenLedgerOptions): Promise<OpenLedger> {
-  let journal: (change: LedgerChange) => void = () => {}
   const history = { ...defaultHistory, blocks: historyBlocks ?? defaultHistory.blocks }
-  const ledger = new Ledger({ genesis, history, tracksLifetimes, journal: (change) => journal(change) })
+  const ledger = new Ledger({ genesis, history, tracksLifetimes })
   onCreate(ledger)
   if (path === undefined) return { ledger, stateFile: undefined }
   const stateFile = await StateFile.open({ path, genesis, replay: (change) => ledger.replay(change) })
@@ -43,12 +41,12 @@ export async function openLedger({
     }
     isCompacting = false
   }
-  journal = (change) => {
+  ledger.useJournal((change) => {
     stateFile.append(change)
     if (isCompacting || stateFile.bytesSinceCompaction <= compactBytes) return
     isCompacting = true
     // Deferred until the change has happened, because the snapshot must include it.
     setImmediate(compact)
-  }
+  })
   return { ledger, stateFile }
 }

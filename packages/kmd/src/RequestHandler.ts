@@ -8,8 +8,9 @@ import {
   type RawResponse,
   toFetch,
 } from '@latchkey/http'
-import type { AgentAccess, Member, MembersOf, Wire as WireName } from '@latchkey/kmd-api'
+import type { Member, MembersOf, Wire as WireName } from '@latchkey/kmd-api'
 import { descriptionPath, extraPrefix, isOpen, metricsPath, OpenApi, statusOf } from '@latchkey/kmd-api'
+import * as AgentToken from './agents/AgentToken.js'
 import { approvalHeader, refusalHeader } from './agents/refusalError.js'
 import { approvalOf, approvalResponse } from './api/approvalOperations.js'
 import { type AgentCaller, type Caller, type Context, owner } from './api/Context.js'
@@ -20,18 +21,7 @@ import * as ConsoleFiles from './console/files.js'
 import type { Session } from './console/Sessions.js'
 import { type Code, KmdError } from './errors.js'
 import type { Metrics } from './Metrics.js'
-import {
-  agentAccess,
-  agentToken,
-  documentOf,
-  forbiddenHost,
-  mayHaveAgentToken,
-  methodsOf,
-  pathOf,
-  type Route,
-  routeOf,
-  tokenHeader,
-} from './requestRoute.js'
+import { agentAccess, documentOf, forbiddenHost, methodsOf, pathOf, type Route, routeOf } from './requestRoute.js'
 import * as JsonBody from './wire/JsonBody.js'
 import * as KeyResponse from './wire/KeyResponse.js'
 import * as Wire from './wire/Wire.js'
@@ -203,7 +193,6 @@ export class RequestHandler {
 
   /** Returns the call of the operation that the request may use, or the response it gets instead. */
   #admit(request: RawRequest, route: Route): Call | Rejected {
-    const { wire, onActivity } = this.#options
     const { path, operation, cors } = route
     if (!route.isHostAllowed) return rejected(this.#errorResponse(forbiddenHost(request.header('host')), []))
     request.matched?.(route.pattern)
@@ -218,8 +207,8 @@ export class RequestHandler {
       if (caller.type === 'agent') this.#options.context.agents.release(caller.agent)
       return rejected(this.#serveOther(request, path, cors, caller))
     }
-    if (path.startsWith('/v1/') || caller.type === 'agent') onActivity?.()
-    const isPublic = isOpen(operation, wire) && caller.type !== 'agent'
+    if (path.startsWith('/v1/') || caller.type === 'agent') this.#options.onActivity?.()
+    const isPublic = route.isOpen && caller.type !== 'agent'
     const bodyLimit = isPublic ? openBodyBytes : undefined
     const startedAt = performance.now()
     return { operation, caller, bodyLimit, route, request, startedAt, body: emptyBody, input: noInput }
@@ -233,12 +222,10 @@ export class RequestHandler {
    * @throws {@link KmdError} if there is no valid token, or it may not be used for this
    */
   #identify(request: RawRequest, route: Route): Caller {
-    const { operation, path, mayBeAgent } = route
-    const agent = mayBeAgent
-      ? this.#agent(request, operation?.id ?? documentOf(path), agentAccess(operation, path))
-      : undefined
+    const { operation } = route
+    const agent = route.mayBeAgent ? this.#agent(request, route) : undefined
     if (agent !== undefined) return agent
-    if (operation === undefined || isOpen(operation, this.#options.wire) || this.#isOwner(request, route)) return owner
+    if (operation === undefined || route.isOpen || this.#isOwner(request, route)) return owner
     const session = this.#session(request, operation)
     if (session === undefined) throw new KmdError('invalid_token')
     if (operation.access.console !== 'allowed') throw new KmdError('console_refused')
@@ -246,13 +233,9 @@ export class RequestHandler {
   }
 
   /** The agent whose token the request has; undefined if it has none, or if the path is not served. */
-  #agent(
-    request: RawRequest,
-    operationId: string | undefined,
-    access: AgentAccess | undefined,
-  ): AgentCaller | undefined {
-    const token = agentToken(request)
-    if (token === undefined || operationId === undefined || this.#options.token.matches(token)) return undefined
+  #agent(request: RawRequest, { servedAs, agentAccess: access }: Route): AgentCaller | undefined {
+    const token = AgentToken.ofRequest(request)
+    if (token === undefined || servedAs === undefined || this.#options.token.matches(token)) return undefined
     const { agents, agentPresence } = this.#options.context
     const agent = agents.authenticate(token)
     if (agent === undefined) throw new KmdError('invalid_token')
@@ -263,7 +246,7 @@ export class RequestHandler {
     agentPresence.used(agent.agentId, request.ends?.())
     if (access === undefined || access.use === 'refused') {
       agents.release(agent)
-      void this.#options.recorder?.operationRefused(agents.get(agent.agentId), operationId)
+      void this.#options.recorder?.operationRefused(agents.get(agent.agentId), servedAs)
       throw new KmdError('agent_operation_forbidden')
     }
     return { type: 'agent', agent }
@@ -367,7 +350,7 @@ export class RequestHandler {
   }
 
   #hasToken(request: RawRequest): boolean {
-    const isValid = this.#options.token.matches(request.header(tokenHeader))
+    const isValid = this.#options.token.matches(request.header(AgentToken.tokenHeader))
     if (isValid) request.authenticated?.()
     return isValid
   }
@@ -384,7 +367,7 @@ export class RequestHandler {
 
   #session(request: RawRequest, operation?: Operation): Session | undefined {
     const isWaiting = operation?.waits === true
-    const session = this.#options.context.sessions.use(request.header(tokenHeader), { isWaiting })
+    const session = this.#options.context.sessions.use(request.header(AgentToken.tokenHeader), { isWaiting })
     if (session !== undefined && request.authenticated?.(consoleHolder) === false) throw tooManyConnections()
     return session
   }
@@ -407,7 +390,10 @@ export class RequestHandler {
       pattern: operation?.path ?? routeOf(path),
       isHostAllowed: Access.isHostAllowed(request.header('host'), this.#hosts, request.localAddress),
       headers: Object.freeze(['Content-Type', 'application/json', ...cors]) as string[],
-      mayBeAgent: mayHaveAgentToken(request),
+      servedAs: operation?.id ?? documentOf(path),
+      isOpen: operation !== undefined && isOpen(operation, this.#options.wire),
+      mayBeAgent: AgentToken.mayBeIn(request),
+      agentAccess: agentAccess(operation, path),
       ownerVersion: undefined,
     }
     if (headers !== undefined) this.#routes.set(headers, route)

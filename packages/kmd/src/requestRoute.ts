@@ -1,17 +1,10 @@
-/**
- * Reads the head of a request before its token is checked: the operation, its route for the log, and the location of
- * its token.
- */
-import { Access, noRoute, type RawRequest } from '@latchkey/http'
+/** Reads the head of a request before its token is checked: the operation, who may use it, and its route for the log. */
+import { Access, noRoute } from '@latchkey/http'
 import { type AgentAccess, type DocumentId, descriptionPath, documentAccess, metricsPath } from '@latchkey/kmd-api'
-import * as AgentToken from './agents/AgentToken.js'
 import type { Operation } from './api/Operations.js'
 import * as Operations from './api/Operations.js'
 import * as ConsoleFiles from './console/files.js'
 import { KmdError } from './errors.js'
-
-/** The header with the token of the owner, a console session or an agent. */
-export const tokenHeader = 'x-kmd-api-token'
 
 export type Route = {
   readonly path: string
@@ -22,33 +15,16 @@ export type Route = {
   readonly cors: string[]
   /** The headers of a success. */
   readonly headers: string[]
+  /** The id of the operation or document; undefined if the path is not served. */
+  readonly servedAs: string | undefined
+  /** Whether the operation needs no token. */
+  readonly isOpen: boolean
   /** Whether the token must be looked up among those of agents. */
   readonly mayBeAgent: boolean
+  /** The rule for agents' tokens; undefined if the path is not served. */
+  readonly agentAccess: AgentAccess | undefined
   /** The version of the owner's token that this head was found to have; undefined if it had none yet. */
   ownerVersion: number | undefined
-}
-
-/**
- * Returns the agent's token in a request. Rejects a second, different token, because it would be unclear who is
- * calling.
- *
- * @throws {@link KmdError} `invalid_token` for two tokens
- */
-export function agentToken(request: RawRequest): string | undefined {
-  const presented = request.header(tokenHeader)
-  const authorization = request.header('authorization')
-  const bearer = authorization === undefined ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1]
-  const agentBearer = bearer !== undefined && AgentToken.isToken(bearer) ? bearer : undefined
-  if (agentBearer !== undefined && presented !== undefined && presented !== agentBearer) {
-    throw new KmdError('invalid_token', { message: 'two different tokens were sent; send only one' })
-  }
-  return agentBearer ?? (presented !== undefined && AgentToken.isToken(presented) ? presented : undefined)
-}
-
-/** False only if `agentToken` finds none. */
-export function mayHaveAgentToken(request: RawRequest): boolean {
-  const presented = request.header(tokenHeader)
-  return request.header('authorization') !== undefined || (presented !== undefined && AgentToken.isToken(presented))
 }
 
 /** The name of a document that is not an operation. */

@@ -1,6 +1,6 @@
 import type { RawResponse } from '@latchkey/http'
 import type { Ledger } from '../ledger/Ledger.js'
-import type { Query } from '../rest/Parameters.js'
+import type { Query } from '../rest/Route.js'
 import type { TransactionIndex } from './TransactionIndex.js'
 import type { Turns } from './Turns.js'
 

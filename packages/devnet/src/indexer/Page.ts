@@ -4,7 +4,7 @@
 import type { RawResponse } from '@latchkey/http'
 import type { SortedList } from '../ledger/SortedList.js'
 import * as HttpResponse from '../rest/HttpResponse.js'
-import { toJson, type Value } from '../rest/ResponseValue.js'
+import { toJson, type Value } from '../rest/HttpResponse.js'
 import type { Slice } from './Turns.js'
 
 const maxLetters = 16 * 1024 * 1024

@@ -2,7 +2,7 @@
 import { Address } from '@latchkey/algorand'
 import * as MapKey from '../ledger/MapKey.js'
 import { ApiError } from '../rest/ApiError.js'
-import type { Query } from '../rest/Parameters.js'
+import type { Query } from '../rest/Route.js'
 
 /** Indexer databases use signed integers. */
 export const maxInt64 = 2n ** 63n - 1n

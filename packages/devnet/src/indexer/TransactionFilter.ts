@@ -1,7 +1,7 @@
 /** The filter for transactions in a request. */
 import * as MapKey from '../ledger/MapKey.js'
 import { ApiError } from '../rest/ApiError.js'
-import type { Query } from '../rest/Parameters.js'
+import type { Query } from '../rest/Route.js'
 import * as NextToken from './NextToken.js'
 import * as Parameters from './Parameters.js'
 import * as Roles from './Roles.js'

@@ -3,7 +3,7 @@ import { type Account, minBalance, noApps, none } from '../ledger/Account.js'
 import type { Ledger } from '../ledger/Ledger.js'
 import * as MapKey from '../ledger/MapKey.js'
 import { schemaJson } from '../rest/applicationEncoding.js'
-import type { Value } from '../rest/ResponseValue.js'
+import type { Value } from '../rest/HttpResponse.js'
 import { applicationJson, createdAppIds, localJson, optedInAppIds } from './applicationJson.js'
 import { addressOrNone, assetJson, holdingJson } from './assetJson.js'
 

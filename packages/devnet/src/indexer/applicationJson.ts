@@ -3,7 +3,7 @@ import type { Ledger } from '../ledger/Ledger.js'
 import * as MapKey from '../ledger/MapKey.js'
 import { type AppRecord, StateValues } from '../ledger/programs/AppRecords.js'
 import * as encoding from '../rest/applicationEncoding.js'
-import type { Value } from '../rest/ResponseValue.js'
+import type { Value } from '../rest/HttpResponse.js'
 
 const noSchema = { integers: 0, byteStrings: 0 }
 

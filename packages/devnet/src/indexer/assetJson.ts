@@ -3,7 +3,7 @@ import type { Asset } from '../ledger/Account.js'
 import type { Ledger } from '../ledger/Ledger.js'
 import * as MapKey from '../ledger/MapKey.js'
 import { textMembers } from '../rest/accountEncoding.js'
-import type { Value } from '../rest/ResponseValue.js'
+import type { Value } from '../rest/HttpResponse.js'
 
 export { textMembers }
 

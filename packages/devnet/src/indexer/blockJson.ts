@@ -2,7 +2,7 @@
 import { Address, Bytes, Msgpack } from '@latchkey/algorand'
 import type * as Block from '../ledger/Block.js'
 import * as MapKey from '../ledger/MapKey.js'
-import type { Value } from '../rest/ResponseValue.js'
+import type { Value } from '../rest/HttpResponse.js'
 
 export type Members = { readonly [name: string]: Value | undefined }
 

@@ -1,7 +1,7 @@
 /** Blocks and their headers. */
 import type { RawResponse } from '@latchkey/http'
 import { ApiError } from '../rest/ApiError.js'
-import { type Query, uint } from '../rest/Parameters.js'
+import { type Query, uint } from '../rest/Route.js'
 import { blockJson } from './blockJson.js'
 import type { IndexerCall, IndexerRoute } from './IndexerRoute.js'
 import * as NextToken from './NextToken.js'

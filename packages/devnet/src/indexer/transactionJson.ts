@@ -6,7 +6,7 @@ import type * as Block from '../ledger/Block.js'
 import * as MapKey from '../ledger/MapKey.js'
 import * as Delta from '../ledger/programs/Delta.js'
 import { deltaMembers as deltaMembersOfNode } from '../rest/effectsValue.js'
-import type { Value } from '../rest/ResponseValue.js'
+import type { Value } from '../rest/HttpResponse.js'
 import { textMembers } from './assetJson.js'
 
 type Txn = Transaction.Transaction

@@ -2,7 +2,7 @@
 import type { RawResponse } from '@latchkey/http'
 import { ApiError } from '../rest/ApiError.js'
 import * as HttpResponse from '../rest/HttpResponse.js'
-import { Query, uint } from '../rest/Parameters.js'
+import { Query, uint } from '../rest/Route.js'
 import type { IndexerCall, IndexerRoute } from './IndexerRoute.js'
 import * as NextToken from './NextToken.js'
 import { Page } from './Page.js'

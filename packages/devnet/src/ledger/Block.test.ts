@@ -7,7 +7,6 @@ import algosdk from 'algosdk'
 import { createAsset, fund, personOf, sign, signGroup, TestNode } from '../testing/TestNode.test.helper.js'
 import type { Outcome } from './apply/index.js'
 import * as Block from './Block.js'
-import * as Commitment from './Commitment.js'
 import * as MapKey from './MapKey.js'
 
 type Recorded = { round: number; hash: string; transactionIds: string[]; header: string; block: string }
@@ -76,7 +75,7 @@ for (const { round, hash, transactionIds, header, block } of recorded.blocks) {
     for (const [index, { entry }] of rebuilt.entries()) {
       assert.deepEqual(Buffer.from(entry), Buffer.from(algosdk.msgpackRawEncode(entries[index]!)))
     }
-    const roots = Commitment.roots(rebuilt)
+    const roots = Block.rootsOf(rebuilt)
     for (const name of ['txn', 'txn256', 'txn512'] as const) {
       assert.deepEqual(roots[name] && Buffer.from(roots[name]), fields.get(name), name)
     }
@@ -144,7 +143,7 @@ test('each block commits to the previous one and to its transactions', async () 
     assert.deepEqual(Buffer.from(hash), createHash('sha512-256').update('BH').update(header).digest())
     assert.deepEqual(fields.get('prev'), Buffer.from(before.hash))
     assert.deepEqual(fields.get('prev512'), createHash('sha512').update('BH').update(before.header).digest())
-    const roots = Commitment.roots(
+    const roots = Block.rootsOf(
       transactions.map(({ signed, outcome }) => {
         const { signed: read } = Submission.decodeFirst(signed)
         const { entry } = Block.commitmentEntryOf(Submission.withBytes(read), outcome)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Clock, initial, latestTimestamp } from './Clock.js'
+import { Clock, initialClock, latestTimestamp } from './Ledger.js'
 
 function setUp() {
   let now = 0
@@ -39,16 +39,16 @@ test('the first block after genesis has the current time', () => {
 test('with an offset, blocks are exactly that far apart', () => {
   const { clock, set, make } = setUp()
   set(1000)
-  clock.state = { ...initial, offsetSeconds: 86_400n }
+  clock.state = { ...initialClock, offsetSeconds: 86_400n }
   assert.deepEqual([make(5n), make(5n)], [86_405n, 86_405n])
-  clock.state = { ...initial, offsetSeconds: 0n }
+  clock.state = { ...initialClock, offsetSeconds: 0n }
   assert.equal(make(5n), 5n)
 })
 
 test('a set time is that of the next block, and the clock continues from there', () => {
   const { clock, set, make } = setUp()
   set(1000)
-  clock.state = { ...initial, offsetSeconds: 5n }
+  clock.state = { ...initialClock, offsetSeconds: 5n }
   clock.state = clock.stateAt(50_000n)
   assert.equal(make(1000n), 50_000n)
   set(1010)
@@ -67,6 +67,6 @@ test('computing the next timestamp changes nothing', () => {
 
 test('limits timestamps to signed 64-bit integers', () => {
   const { clock, make } = setUp()
-  clock.state = { ...initial, offsetSeconds: latestTimestamp }
+  clock.state = { ...initialClock, offsetSeconds: latestTimestamp }
   assert.equal(make(5n), latestTimestamp)
 })

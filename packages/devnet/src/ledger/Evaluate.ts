@@ -2,19 +2,18 @@
 import { Hash, LatchkeyError } from '@latchkey/algorand'
 import type { CallGroup, Effects, Observer, SimulationLimits } from '@latchkey/avm'
 import { type Account, isNone, minBalance } from './Account.js'
-import { apply, type Context, type Outcome } from './apply/index.js'
-import type { Chain } from './checkWellFormed.js'
+import { apply, type Context, type Outcome, takeFee } from './apply/index.js'
 import * as Fees from './Fees.js'
-import type { IncomingTransaction } from './IncomingTransaction.js'
+import type { Chain, IncomingTransaction } from './IncomingTransaction.js'
 import { LedgerError } from './LedgerError.js'
 import * as MapKey from './MapKey.js'
-import { applicationHost, type ProgramChain, takeFee } from './programs/ApplicationHost.js'
+import { applicationHost, type ProgramChain } from './programs/ApplicationHost.js'
 import * as avm from './programs/avm.js'
 import * as Delta from './programs/Delta.js'
 import type { StateOverlay } from './StateOverlay.js'
 import { leaseKey } from './StateReader.js'
 
-export type { Chain } from './checkWellFormed.js'
+export type { Chain } from './IncomingTransaction.js'
 
 export type Evaluation = {
   readonly chain: Chain

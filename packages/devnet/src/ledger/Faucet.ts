@@ -1,7 +1,7 @@
 /** Funds accounts without a signature: Algos from the faucet account, assets from their creator, and opt-ins. */
 import { minBalance } from './Account.js'
 import * as Assets from './apply/Assets.js'
-import { moveAlgos } from './apply/Payment.js'
+import { moveAlgos } from './apply/index.js'
 import type { FundChange } from './LedgerChange.js'
 import { LedgerError } from './LedgerError.js'
 import * as MapKey from './MapKey.js'

@@ -5,14 +5,13 @@
 import { BoundedMap, Bytes, Submission } from '@latchkey/algorand'
 import { DevnetError } from '../errors.js'
 import * as Block from './Block.js'
-import { Clock, type ClockState, initial as initialClock, latestTimestamp } from './Clock.js'
 import * as Consensus from './Consensus.js'
 import * as Evaluate from './Evaluate.js'
 import * as Faucet from './Faucet.js'
 import type { Genesis } from './Genesis.js'
 import { History, type HistoryLimits } from './History.js'
 import * as IncomingTransaction from './IncomingTransaction.js'
-import type { FundChange, LedgerChange, Snapshot } from './LedgerChange.js'
+import type { ClockState, FundChange, LedgerChange, Snapshot } from './LedgerChange.js'
 import { LedgerError } from './LedgerError.js'
 import { Lifetimes } from './Lifetimes.js'
 import * as MapKey from './MapKey.js'
@@ -20,10 +19,9 @@ import type { ProgramChain } from './programs/ApplicationHost.js'
 import { chainReader } from './programs/chainReader.js'
 import { outcomeDigest } from './programs/outcomeDigest.js'
 import * as Simulation from './Simulation.js'
-import { State } from './State.js'
+import { OnlineStake, State } from './State.js'
 import { changesOf, RecentDeltas } from './StateDelta.js'
 import { StateOverlay } from './StateOverlay.js'
-import { OnlineStake } from './Totals.js'
 
 export type LedgerOptions = {
   genesis: Genesis
@@ -31,8 +29,6 @@ export type LedgerOptions = {
   history?: HistoryLimits | undefined
   /** Whether to record when accounts, assets and holdings were created and closed. @default false */
   tracksLifetimes?: boolean | undefined
-  /** Called with every change before it happens. If it throws, the change does not happen. */
-  journal?: ((change: LedgerChange) => void) | undefined
 }
 
 export const defaultHistory: HistoryLimits = { blocks: 10_000, bytes: 256 * 1024 * 1024 }
@@ -69,7 +65,7 @@ export class Ledger {
   readonly onlineStake = new OnlineStake()
   readonly clock: Clock
   readonly lifetimes: Lifetimes | undefined
-  readonly #journal: (change: LedgerChange) => void
+  #journal: (change: LedgerChange) => void = () => {}
   readonly #history: History
   readonly #initial: Snapshot
   readonly #listeners = new Set<() => void>()
@@ -81,11 +77,10 @@ export class Ledger {
   readonly #pendingByKey = new Map<MapKey.MapKey, Block.Applied>()
   readonly #chainReader: ProgramChain
 
-  constructor({ genesis, nowMs = Date.now, history = defaultHistory, ...options }: LedgerOptions) {
+  constructor({ genesis, nowMs = Date.now, history = defaultHistory, tracksLifetimes = false }: LedgerOptions) {
     this.genesis = genesis
     this.clock = new Clock(nowMs)
-    this.#journal = options.journal ?? (() => {})
-    this.lifetimes = options.tracksLifetimes ? new Lifetimes() : undefined
+    this.lifetimes = tracksLifetimes ? new Lifetimes() : undefined
     const changes = allocate(genesis, this.state)
     this.lifetimes?.record({ changes, state: this.state, round: 0n })
     changes.commit(this.state)
@@ -98,6 +93,11 @@ export class Ledger {
     })
     this.onlineStake.record(0n, this.state.totals.Online.microAlgos)
     this.#initial = this.snapshot()
+  }
+
+  /** Calls `journal` with every change from now on, before it happens. If it throws, the change does not happen. */
+  useJournal(journal: (change: LedgerChange) => void): void {
+    this.#journal = journal
   }
 
   get last(): Block.Block {
@@ -398,4 +398,48 @@ function allocate({ allocations, assets, accounts, faucet, assetAmount }: Genesi
     }
   }
   return overlay
+}
+
+/** Timestamps are signed 64-bit integers on a node. */
+export const latestTimestamp = 2n ** 63n - 1n
+
+export const initialClock: ClockState = { offsetSeconds: undefined, aheadSeconds: 0n, nextTimestamp: undefined }
+
+/**
+ * Block timestamps in seconds, by the rules of a node in dev mode: the machine's clock, never before the last block and
+ * at most 25 s after it. Once an offset is set, always that many seconds after it.
+ */
+export class Clock {
+  readonly #nowMs: () => number
+  state: ClockState = initialClock
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
+
+  seconds(): bigint {
+    return BigInt(Math.floor(this.#nowMs() / 1000)) + this.state.aheadSeconds
+  }
+
+  /** Returns the timestamp of the block after one with the timestamp `previous`, and the clock after that block. */
+  next(previous: bigint): { timestamp: bigint; state: ClockState } {
+    const state = { ...this.state, nextTimestamp: undefined }
+    const timestamp = this.state.nextTimestamp ?? this.#following(previous)
+    return { timestamp: timestamp > latestTimestamp ? latestTimestamp : timestamp, state }
+  }
+
+  #following(previous: bigint): bigint {
+    const { offsetSeconds } = this.state
+    if (offsetSeconds !== undefined) return previous + offsetSeconds
+    const now = this.seconds()
+    if (previous === 0n) return now
+    const latest = previous + Consensus.maxTimestampStepSeconds
+    return now < previous ? previous : now > latest ? latest : now
+  }
+
+  /** Returns the clock with `timestamp` as the time of the next block, from which it continues. */
+  stateAt(timestamp: bigint): ClockState {
+    const aheadSeconds = timestamp - (this.seconds() - this.state.aheadSeconds)
+    return { offsetSeconds: undefined, aheadSeconds, nextTimestamp: timestamp }
+  }
 }

@@ -1,6 +1,5 @@
 /** The changes of a ledger. Two ledgers that replay the same changes in the same order are in the same state. */
 import type { Block } from './Block.js'
-import type { ClockState } from './Clock.js'
 import type { LifetimesCopy } from './Lifetimes.js'
 import type { MapKey } from './MapKey.js'
 import type { StateCopy } from './State.js'
@@ -28,6 +27,15 @@ export type FundChange = {
   readonly microAlgos: bigint
   /** Each asset is opted in to, with the Algos for its minimum balance. The amount, if any, is then moved. */
   readonly assets: readonly { readonly assetId: bigint; readonly amount: bigint }[]
+}
+
+/** The clock by which blocks get their timestamps. */
+export type ClockState = {
+  readonly offsetSeconds: bigint | undefined
+  /** How far this clock is ahead of the machine's. */
+  readonly aheadSeconds: bigint
+  /** The timestamp of the next block, if it was set. */
+  readonly nextTimestamp: bigint | undefined
 }
 
 /** The complete state of a ledger. */

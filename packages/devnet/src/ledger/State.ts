@@ -1,10 +1,10 @@
 /** The state after the last block. */
-import { type Account, type Asset, type Holding, isNone, none } from './Account.js'
+import { type Account, type Asset, type Holding, isNone, none, type Status } from './Account.js'
+import * as Consensus from './Consensus.js'
 import { addId, type MapKey, removeId } from './MapKey.js'
 import type { AppRecord, LocalState } from './programs/AppRecords.js'
 import type { BoxChange, HoldingChange, LocalChange, OverlayTarget } from './StateOverlay.js'
 import { type Duplicate, type DuplicateQuery, holdingKey, type StateReader } from './StateReader.js'
-import * as Totals from './Totals.js'
 
 /** A copy of the state, which shares its records. */
 export type StateCopy = {
@@ -23,6 +23,11 @@ export type HeldAsset = { readonly key: MapKey; readonly assetId: bigint; readon
 
 export type HeldLocal = { readonly key: MapKey; readonly appId: bigint; readonly local: LocalState }
 
+/** The Algos of accounts with one status. `rewardUnits` counts whole Algos, account by account. */
+export type Total = { readonly microAlgos: bigint; readonly rewardUnits: bigint }
+/** The Algos of all accounts by their status. */
+export type Totals = { readonly [status in Status]: Total }
+
 /** The transactions and leases that expire with a round. */
 type Expiring = { transactions: MapKey[]; leases: string[] }
 
@@ -37,7 +42,7 @@ export class State implements StateReader, OverlayTarget {
   #transactions = new Map<MapKey, bigint>()
   #leases = new Map<string, bigint>()
   #count: bigint
-  #totals = Totals.none
+  #totals = noTotals
   // Indexes of the above.
   readonly #heldBy = new Map<MapKey, Set<bigint>>()
   readonly #createdBy = new Map<MapKey, Set<bigint>>()
@@ -115,12 +120,12 @@ export class State implements StateReader, OverlayTarget {
   }
 
   /** The Algos of all accounts. */
-  get totals(): Totals.Totals {
+  get totals(): Totals {
     return this.#totals
   }
 
   setAccount(key: MapKey, account: Account): void {
-    this.#totals = Totals.changed(this.#totals, this.account(key), account)
+    this.#totals = totalsAfter(this.#totals, this.account(key), account)
     if (isNone(account)) this.#accounts.delete(key)
     else this.#accounts.set(key, account)
   }
@@ -216,7 +221,7 @@ export class State implements StateReader, OverlayTarget {
     for (const index of [this.#heldBy, this.#createdBy, this.#appsCreatedBy, this.#appsOptedInBy]) index.clear()
     this.#expiring.clear()
     this.#accounts = new Map(copy.accounts)
-    this.#totals = Totals.of(this.#accounts.values())
+    this.#totals = totalsOf(this.#accounts.values())
     this.#holdings = new Map()
     for (const held of copy.holdings.values()) this.setHolding(held)
     this.#assets = new Map()
@@ -252,4 +257,68 @@ const noBoxes: ReadonlyMap<MapKey, Uint8Array> = new Map()
 
 function ascending(ids: ReadonlySet<bigint> | undefined): bigint[] {
   return ids === undefined ? [] : [...ids].sort((a, b) => (a < b ? -1 : 1))
+}
+
+const rewardUnitMicroAlgos = 1_000_000n
+
+const noTotals: Totals = {
+  Offline: { microAlgos: 0n, rewardUnits: 0n },
+  Online: { microAlgos: 0n, rewardUnits: 0n },
+  'Not Participating': { microAlgos: 0n, rewardUnits: 0n },
+}
+
+/** The totals of accounts. */
+export function totalsOf(accounts: Iterable<Account>): Totals {
+  const sums: { [status in Status]: Total } = { ...noTotals }
+  for (const { status, microAlgos } of accounts) {
+    const sum = sums[status]
+    sums[status] = {
+      microAlgos: sum.microAlgos + microAlgos,
+      rewardUnits: sum.rewardUnits + microAlgos / rewardUnitMicroAlgos,
+    }
+  }
+  return sums
+}
+
+/** The totals after an account changed. */
+function totalsAfter(totals: Totals, before: Account, after: Account): Totals {
+  const minus = totals[before.status]
+  const without: Totals = {
+    ...totals,
+    [before.status]: {
+      microAlgos: minus.microAlgos - before.microAlgos,
+      rewardUnits: minus.rewardUnits - before.microAlgos / rewardUnitMicroAlgos,
+    },
+  }
+  const plus = without[after.status]
+  return {
+    ...without,
+    [after.status]: {
+      microAlgos: plus.microAlgos + after.microAlgos,
+      rewardUnits: plus.rewardUnits + after.microAlgos / rewardUnitMicroAlgos,
+    },
+  }
+}
+
+/** The Algos of the accounts that were online after each of the last rounds: agreement looks back 320 rounds. */
+export class OnlineStake {
+  readonly #byRound = new Map<bigint, bigint>()
+
+  record(round: bigint, microAlgos: bigint): void {
+    this.#byRound.set(round, microAlgos)
+    this.#byRound.delete(round - Consensus.balanceLookbackRounds - 1n)
+  }
+
+  /** Restarts from a state without its history: its online stake is used for all earlier rounds. */
+  restart(round: bigint, microAlgos: bigint): void {
+    this.#byRound.clear()
+    this.record(round, microAlgos)
+  }
+
+  /** Returns the stake that counts for agreement in a round. */
+  countedIn(round: bigint): bigint {
+    const lookback = round > Consensus.balanceLookbackRounds ? round - Consensus.balanceLookbackRounds : 0n
+    const [earliest] = this.#byRound.values()
+    return this.#byRound.get(lookback) ?? earliest ?? 0n
+  }
 }

@@ -2,9 +2,8 @@
 import type { Account, Asset, Holding } from './Account.js'
 import type { MapKey } from './MapKey.js'
 import type { AppRecord, LocalState } from './programs/AppRecords.js'
-import type { State } from './State.js'
+import type { State, Totals } from './State.js'
 import type { StateOverlay } from './StateOverlay.js'
-import type { Totals } from './Totals.js'
 
 /** A written holding or asset of an account. Both are present if the account has both. */
 export type AssetRecord = {

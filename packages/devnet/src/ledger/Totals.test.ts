@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sign, TestNode } from '../testing/TestNode.test.helper.js'
-import { OnlineStake } from './Totals.js'
+import { OnlineStake } from './State.js'
 
 const billion = 10n ** 15n
 

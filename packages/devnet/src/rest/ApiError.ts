@@ -1,7 +1,6 @@
 import { LatchkeyError } from '@latchkey/algorand'
 import type { RawResponse } from '@latchkey/http'
-import { json } from './HttpResponse.js'
-import type { Value } from './ResponseValue.js'
+import { json, type Value } from './HttpResponse.js'
 
 /**
  * A request that gets an error response. This error never leaves the package. `hint` is for people and tools; clients

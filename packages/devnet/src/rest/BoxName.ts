@@ -1,6 +1,6 @@
 /** Names of boxes and arguments as text: an encoding, a colon and a value. */
 import { Address, Bytes } from '@latchkey/algorand'
-import { problemOfUint } from './Parameters.js'
+import { problemOfUint } from './Route.js'
 
 export type Decoded = { readonly bytes: Uint8Array } | { readonly problem: string }
 

@@ -3,7 +3,7 @@ import { type Account, type Asset, type Holding, noApps } from '../ledger/Accoun
 import * as MapKey from '../ledger/MapKey.js'
 import type { State } from '../ledger/State.js'
 import { applicationRecord, localRecord, schemaRecord } from './applicationEncoding.js'
-import { Text, type Value } from './ResponseValue.js'
+import { Text, type Value } from './HttpResponse.js'
 
 export type Members = { [name: string]: Value | undefined }
 

@@ -6,9 +6,8 @@ import { ApiError } from './ApiError.js'
 import * as accountEncoding from './accountEncoding.js'
 import { applicationJson, localJson, schemaJson } from './applicationEncoding.js'
 import * as HttpResponse from './HttpResponse.js'
-import { address, type Query, uint } from './Parameters.js'
-import { toMsgpack, type Value } from './ResponseValue.js'
-import type { Route, RouteContext } from './Route.js'
+import { toMsgpack, type Value } from './HttpResponse.js'
+import { address, type Query, type Route, type RouteContext, uint } from './Route.js'
 
 /** The maximum number of assets in one response, as on a node. */
 const maxResources = 100_000

@@ -3,7 +3,7 @@ import type { Value as ProgramValue, StateSchema } from '@latchkey/avm'
 import * as MapKey from '../ledger/MapKey.js'
 import type { AppRecord, LocalState, StateValues } from '../ledger/programs/AppRecords.js'
 import { stateValue } from './effectsValue.js'
-import { Text, type Value } from './ResponseValue.js'
+import { Text, type Value } from './HttpResponse.js'
 
 type Members = { [name: string]: Value | undefined }
 

@@ -5,9 +5,8 @@ import { ApiError } from './ApiError.js'
 import { accountApplicationRecord, applicationJson, localJson } from './applicationEncoding.js'
 import * as BoxName from './BoxName.js'
 import * as HttpResponse from './HttpResponse.js'
-import { address, uint } from './Parameters.js'
-import { toMsgpack } from './ResponseValue.js'
-import type { Route, RouteContext } from './Route.js'
+import { toMsgpack } from './HttpResponse.js'
+import { address, type Route, type RouteContext, uint } from './Route.js'
 
 export const applicationRoutes: readonly Route[] = [
   {

@@ -2,15 +2,13 @@
 import { Address, Hash, Msgpack, Submission } from '@latchkey/algorand'
 import type { InnerTransaction } from '@latchkey/avm'
 import * as Block from '../ledger/Block.js'
-import * as Commitment from '../ledger/Commitment.js'
 import * as MapKey from '../ledger/MapKey.js'
 import * as Delta from '../ledger/programs/Delta.js'
 import { ApiError } from './ApiError.js'
 import { entryMembers } from './effectsValue.js'
+import type { Value } from './HttpResponse.js'
 import * as HttpResponse from './HttpResponse.js'
-import { transactionId, uint } from './Parameters.js'
-import type { Value } from './ResponseValue.js'
-import type { Route, RouteContext } from './Route.js'
+import { type Route, type RouteContext, transactionId, uint } from './Route.js'
 import { notFound } from './transactions.js'
 
 export const blockRoutes: readonly Route[] = [
@@ -98,7 +96,7 @@ function getTransactionProof({ node, path, query }: RouteContext) {
   const idx = block.transactions.findIndex((transaction) => transaction.key === key)
   if (idx < 0) throw new ApiError(404, notFound)
   const entries = block.transactions.map(Block.commitmentEntry)
-  const proof = Commitment.prove(hashtype === 'sha256' ? 'sha256' : 'sha512-256', entries, idx)
+  const proof = Block.prove(hashtype === 'sha256' ? 'sha256' : 'sha512-256', entries, idx)
   return HttpResponse.json({ hashtype, idx, proof: proof.path, stibhash: proof.entryHash, treedepth: proof.depth })
 }
 

@@ -14,8 +14,8 @@ import * as avm from '../ledger/programs/avm.js'
 import * as Dump from '../store/Dump.js'
 import { ApiError } from './ApiError.js'
 import { CheatBody } from './CheatBody.js'
+import type { Value } from './HttpResponse.js'
 import * as HttpResponse from './HttpResponse.js'
-import type { Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 
 export const cheatRoutes: readonly Route[] = (

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as Totals from '../ledger/Totals.js'
+import { totalsOf } from '../ledger/State.js'
 import { compile, deploy, fundApplication } from '../testing/applications.test.helper.js'
 import {
   createAsset,
@@ -64,7 +64,7 @@ test('the totals are those of all accounts, regardless of how they changed', asy
   const person = node.funded(0)
   const check = () => {
     const { state } = node.ledger
-    assert.deepEqual(state.totals, Totals.of(state.allAccounts().values()))
+    assert.deepEqual(state.totals, totalsOf(state.allAccounts().values()))
   }
   check()
   fund(node, newcomer, 1_234_567n)

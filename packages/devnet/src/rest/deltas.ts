@@ -1,19 +1,18 @@
 /** The changes of recent blocks. */
 import { Msgpack } from '@latchkey/algorand'
 import type { Account } from '../ledger/Account.js'
-import * as Commitment from '../ledger/Commitment.js'
+import * as Block from '../ledger/Block.js'
 import type { Ledger } from '../ledger/Ledger.js'
 import * as MapKey from '../ledger/MapKey.js'
+import type { Total, Totals } from '../ledger/State.js'
 import type { AppResource, AssetRecord, BoxMod, StateDelta } from '../ledger/StateDelta.js'
-import type { Total, Totals } from '../ledger/Totals.js'
 import { ApiError } from './ApiError.js'
 import * as accountEncoding from './accountEncoding.js'
 import { applicationRecord, localRecord } from './applicationEncoding.js'
 import { headerJson } from './blocks.js'
 import * as HttpResponse from './HttpResponse.js'
-import { transactionId, uint } from './Parameters.js'
-import { SignedBytes, Text, type Value } from './ResponseValue.js'
-import type { Route, RouteContext } from './Route.js'
+import { SignedBytes, Text, type Value } from './HttpResponse.js'
+import { type Route, type RouteContext, transactionId, uint } from './Route.js'
 
 export const deltaRoutes: readonly Route[] = [
   {
@@ -222,7 +221,7 @@ function totalsValue(totals: Totals): Value {
 
 /** The members that a node knows only when the block is full. */
 const late = new Set(['fc', 'ld', 'seed', 'spt', 'tc', 'txn'])
-const empty = Commitment.roots([])
+const empty = Block.rootsOf([])
 
 /** Returns the header before the first transaction, which is the one that a node reports here. */
 function openHeader(header: Uint8Array): Uint8Array {

@@ -4,7 +4,7 @@ import * as Consensus from '../ledger/Consensus.js'
 import * as avm from '../ledger/programs/avm.js'
 import type { DryrunResult, ProgramRun, Step } from '../ledger/programs/Dryrun.js'
 import { deltaMembers } from './effectsValue.js'
-import type { Value } from './ResponseValue.js'
+import type { Value } from './HttpResponse.js'
 
 export function responseOf(results: readonly DryrunResult[]): Value {
   return { error: '', 'protocol-version': Consensus.version, txns: results.map(resultValue) }

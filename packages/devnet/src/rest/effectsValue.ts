@@ -4,7 +4,7 @@ import type { Effects, EvalDelta, InnerTransaction, Value as ProgramValue, Value
 import type { Outcome } from '../ledger/apply/index.js'
 import * as MapKey from '../ledger/MapKey.js'
 import * as Delta from '../ledger/programs/Delta.js'
-import { SignedBytes, Text, type Value } from './ResponseValue.js'
+import { SignedBytes, Text, type Value } from './HttpResponse.js'
 
 type Txn = Transaction.Transaction
 type Members = { [name: string]: Value | undefined }

@@ -5,10 +5,9 @@ import * as MapKey from '../ledger/MapKey.js'
 import type { ParticipationKey } from '../participation/ParticipationKeys.js'
 import { ParticipationError } from '../participation/SqliteFile.js'
 import { ApiError } from './ApiError.js'
+import type { Value } from './HttpResponse.js'
 import * as HttpResponse from './HttpResponse.js'
-import { address, digest, type Query } from './Parameters.js'
-import type { Value } from './ResponseValue.js'
-import type { Route, RouteContext } from './Route.js'
+import { address, digest, type Query, type Route, type RouteContext } from './Route.js'
 
 export const participationRoutes: readonly Route[] = [
   { method: 'GET', path: '/v2/participation', summary: 'The participation keys of the node', handle: list },

@@ -13,7 +13,7 @@ import type { SimulationResult } from '../ledger/Simulation.js'
 import { ApiError } from './ApiError.js'
 import { resultOf } from './effectsValue.js'
 import * as HttpResponse from './HttpResponse.js'
-import { SignedBytes, type Value } from './ResponseValue.js'
+import { SignedBytes, type Value } from './HttpResponse.js'
 import type { Route, RouteContext } from './Route.js'
 import { initialStatesValue, traceValue } from './traceValue.js'
 

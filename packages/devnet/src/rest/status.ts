@@ -7,10 +7,9 @@ import * as Consensus from '../ledger/Consensus.js'
 import * as MapKey from '../ledger/MapKey.js'
 import { version } from '../version.js'
 import { ApiError } from './ApiError.js'
+import type { Value } from './HttpResponse.js'
 import * as HttpResponse from './HttpResponse.js'
-import { uint } from './Parameters.js'
-import type { Value } from './ResponseValue.js'
-import type { Route, RouteContext } from './Route.js'
+import { type Route, type RouteContext, uint } from './Route.js'
 
 /** The same as algod's limit for waiting requests. */
 const waitMs = 60_000

@@ -1,7 +1,7 @@
 /** The description of the API, generated from the table of routes. Tools generate clients from it. */
 import { version } from '../version.js'
+import type { Value } from './HttpResponse.js'
 import * as HttpResponse from './HttpResponse.js'
-import type { Value } from './ResponseValue.js'
 import type { Route } from './Route.js'
 
 type Members = { [name: string]: Value }

@@ -6,8 +6,8 @@ import { run } from '../ledger/programs/Dryrun.js'
 import { ApiError } from './ApiError.js'
 import * as DryrunRequest from './DryrunRequest.js'
 import { responseOf } from './dryrunValue.js'
+import type { Value } from './HttpResponse.js'
 import * as HttpResponse from './HttpResponse.js'
-import type { Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 
 export const tealRoutes: readonly Route[] = [

@@ -3,7 +3,7 @@ import type { Value as ProgramValue } from '@latchkey/avm'
 import * as MapKey from '../ledger/MapKey.js'
 import type { InitialState } from '../ledger/programs/CallRecorder.js'
 import type { ProgramTrace, StateChange, TransactionTrace, Unit } from '../ledger/programs/Trace.js'
-import type { Value } from './ResponseValue.js'
+import type { Value } from './HttpResponse.js'
 
 /** Absent and empty members are omitted, as on a node. */
 export function traceValue({ logic, approval, clearState, rollback, inners }: TransactionTrace): Value {

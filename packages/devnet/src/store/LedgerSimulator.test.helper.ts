@@ -68,7 +68,8 @@ export class LedgerSimulator {
   #created: bigint[] = [dollarId]
 
   constructor(journal: (change: LedgerChange) => void = () => {}) {
-    this.ledger = new Ledger({ genesis, journal, nowMs: () => (this.#nowMs += 700) })
+    this.ledger = new Ledger({ genesis, nowMs: () => (this.#nowMs += 700) })
+    this.ledger.useJournal(journal)
   }
 
   /** Returns whether the step was accepted. */

@@ -1,26 +1,21 @@
 export { errors } from '../errors.js'
 export { bounds, defaults } from './bounds.js'
 export {
+  type AskRules,
   assetUnit,
+  boundsSum,
+  completeRules,
   type DescribeOptions,
   type Dollars,
+  declaredDollars,
   describeLimit,
   describeQuantity,
   describeRules,
+  dollarOf,
   formatAmount,
   formatLimit,
   formatQuantity,
   formatUnits,
-  type RuleGroup,
-  ruleWarnings,
-  unitOf,
-} from './describeRules.js'
-export {
-  type AskRules,
-  boundsSum,
-  completeRules,
-  declaredDollars,
-  dollarOf,
   isSameLimit,
   type Limit,
   type NetworkAmount,
@@ -32,10 +27,13 @@ export {
   quantityOf,
   type ReadLimit,
   type ReadRules,
+  type RuleGroup,
   type Rules,
   RulesError,
+  ruleWarnings,
   toLimit,
   toRules,
+  unitOf,
 } from './Rules.js'
 export type { Period } from './SpendLimit.js'
 export * as SpendLimit from './SpendLimit.js'

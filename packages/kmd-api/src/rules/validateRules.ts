@@ -1,8 +1,17 @@
 /** Checks what rules mean. Meaningless rules are rejected instead of ignored. */
 import { Address, Bytes } from '@latchkey/algorand'
 import { bounds } from './bounds.js'
-import { formatLimit } from './describeRules.js'
-import { boundsSum, fail, keyOf, type Limit, type NetworkItem, publicDollar, type Rules, RulesError } from './Rules.js'
+import {
+  boundsSum,
+  fail,
+  formatLimit,
+  keyOf,
+  type Limit,
+  type NetworkItem,
+  publicDollar,
+  type Rules,
+  RulesError,
+} from './Rules.js'
 import { periods } from './SpendLimit.js'
 
 /**

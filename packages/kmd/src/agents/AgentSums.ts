@@ -1,8 +1,7 @@
 /** Sums one agent's spending for each of its limits, in memory. The file holds the same data; this is faster. */
 import { type Limit, type Period, quantityOf, type Rules } from '@latchkey/kmd-api/rules'
 import type { LimitUse } from './AgentsApi.js'
-import type { Sums } from './decide.js'
-import { maxInteger } from './PaymentFacts.js'
+import { maxInteger, type Sums } from './Decision.js'
 
 /** The amounts of a reservation that count against limits. */
 export type Counted = {

@@ -4,6 +4,8 @@
  * token nor secret.
  */
 import { createHash, createHmac } from 'node:crypto'
+import type { RawRequest } from '@latchkey/http'
+import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 
 /** The parts of a token. The caller must wipe `secret`. */
@@ -46,6 +48,32 @@ export function parse(text: string): Parts | undefined {
 /** Whether a text has the prefix of a token, valid or not. */
 export function isToken(text: string): boolean {
   return text.startsWith(prefix)
+}
+
+/** The header with the token of the owner, a console session or an agent. */
+export const tokenHeader = 'x-kmd-api-token'
+
+/**
+ * Returns the agent's token in a request. Rejects a second, different token, because it would be unclear who is
+ * calling.
+ *
+ * @throws {@link KmdError} `invalid_token` for two tokens
+ */
+export function ofRequest(request: RawRequest): string | undefined {
+  const presented = request.header(tokenHeader)
+  const authorization = request.header('authorization')
+  const bearer = authorization === undefined ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1]
+  const agentBearer = bearer !== undefined && isToken(bearer) ? bearer : undefined
+  if (agentBearer !== undefined && presented !== undefined && presented !== agentBearer) {
+    throw new KmdError('invalid_token', { message: 'two different tokens were sent; send only one' })
+  }
+  return agentBearer ?? (presented !== undefined && isToken(presented) ? presented : undefined)
+}
+
+/** False only if {@link ofRequest} finds none. */
+export function mayBeIn(request: RawRequest): boolean {
+  const presented = request.header(tokenHeader)
+  return request.header('authorization') !== undefined || (presented !== undefined && isToken(presented))
 }
 
 /** The keys derived from a token. The caller wipes both. */

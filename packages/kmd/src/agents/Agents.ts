@@ -17,12 +17,11 @@ import { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
 import * as Secret from '../wallet/Secret.js'
 import type { Agent, AgentState } from './Agent.js'
-import { AgentStore, hasEnded, type StoredAgent } from './AgentStore.js'
+import { AgentStore, hasEnded, type StoredAgent, sealKey, signWithSealedKey, WalletKeys } from './AgentStore.js'
 import type {
   AgentSession,
   AgentsApi,
   Claim,
-  Decision,
   GrantedKey,
   LimitUse,
   NewAgent,
@@ -33,11 +32,10 @@ import * as AgentToken from './AgentToken.js'
 import type { ApprovalGate } from './ApprovalGate.js'
 import * as AuditEvents from './auditEvents.js'
 import { checkExpiry, checkKeys, checkName, checkRules } from './checkAgent.js'
-import { addressText, isRefusal, readFacts, uptoFacts } from './PaymentFacts.js'
+import { addressText, type Decision, isRefusal, readFacts, uptoFacts } from './Decision.js'
 import { Rounds, SpendingClock } from './Rounds.js'
 import { Spending, type SpendingRequest } from './Spending.js'
 import { Suspension } from './Suspension.js'
-import { sealKey, signWithSealedKey, WalletKeys } from './WalletKeys.js'
 
 export type * from './AgentsApi.js'
 

@@ -2,7 +2,8 @@
 import type { Transaction, UptoTerms } from '@latchkey/algorand'
 import type { Limit, Rules } from '@latchkey/kmd-api/rules'
 import type { Actor } from '../audit/AuditChain.js'
-import type { Agent, AgentRefusal } from './Agent.js'
+import type { Agent } from './Agent.js'
+import type { Decision } from './Decision.js'
 
 /**
  * A request with an agent's token. The session is checked again before each signature, because the agent may have ended
@@ -18,13 +19,6 @@ export type AgentSession = {
 
 /** The caller's claim about a payment. Never trusted: bounded, and shown as the caller's claim. */
 export type Claim = { readonly url?: string | undefined; readonly description?: string | undefined }
-
-/** The decision of the rules about a transaction. */
-export type Decision =
-  | { readonly type: 'allowed'; readonly rule: string }
-  /** `refusals` has every rule that asks, most important first. `refusal` is the first of them. */
-  | { readonly type: 'ask'; readonly refusal: AgentRefusal; readonly refusals: readonly AgentRefusal[] }
-  | { readonly type: 'refused'; readonly refusal: AgentRefusal }
 
 /** A limit and its remaining budget. */
 export type LimitUse = {

@@ -1,7 +1,7 @@
 /** The interface to approvals, which decide where the rules ask the owner. */
 import type { Agent, AgentRefusal } from './Agent.js'
 import type { Claim } from './AgentsApi.js'
-import type { Facts } from './PaymentFacts.js'
+import type { Facts } from './Decision.js'
 
 /** A transaction that needs the owner's approval. */
 export type ApprovalRequest = {

@@ -6,7 +6,7 @@ import type { Statement } from '@latchkey/system/sqlite'
 import type { StateDatabase } from '../state/StateDatabase.js'
 import type { StoredAgent } from './AgentStore.js'
 import { AgentSums, type Counted, longestWindowMs, type SeriesOf } from './AgentSums.js'
-import type { Facts } from './PaymentFacts.js'
+import type { Facts } from './Decision.js'
 
 /** A reservation whose outcome is unknown. */
 export type OpenReservation = Counted & {

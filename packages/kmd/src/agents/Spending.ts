@@ -10,11 +10,10 @@ import type { StateDatabase } from '../state/StateDatabase.js'
 import type { AgentRefusal } from './Agent.js'
 import type { StoredAgent } from './AgentStore.js'
 import type { AgentSums } from './AgentSums.js'
-import type { Claim, Decision, LimitUse } from './AgentsApi.js'
+import type { Claim, LimitUse } from './AgentsApi.js'
 import type { ApprovalGate } from './ApprovalGate.js'
 import * as AuditEvents from './auditEvents.js'
-import { decide } from './decide.js'
-import { type Facts, isRefusal } from './PaymentFacts.js'
+import { type Decision, decide, type Facts, isRefusal } from './Decision.js'
 import {
   type Charge,
   countedOf,

@@ -8,8 +8,8 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { openState } from '../state/openState.js'
 import { openWallets, temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { key, limit, openAgents, pay, rulesOf } from './AgentFixture.test.helper.js'
+import { sealKey, signWithSealedKey, WalletTurns } from './AgentStore.js'
 import * as AgentToken from './AgentToken.js'
-import { sealKey, signWithSealedKey, WalletTurns } from './WalletKeys.js'
 
 /** An agent of a real wallet, and the changes that another program could make to its file. */
 async function open(t: TestContext) {

@@ -11,7 +11,7 @@ import {
 import type { Actor, AuditEvent } from '../audit/AuditChain.js'
 import type { Agent, AgentRefusal } from './Agent.js'
 import type { Claim, LimitUse } from './AgentsApi.js'
-import { type Facts, isRefusal } from './PaymentFacts.js'
+import { type Facts, isRefusal } from './Decision.js'
 import type { Charge, OpenReservation } from './Reservations.js'
 
 export const maxClaimedUrl = 2_048

@@ -16,9 +16,7 @@ import {
   transfer,
   usdc,
 } from './AgentFixture.test.helper.js'
-import type { Decision } from './Agents.js'
-import { decide, type Sums } from './decide.js'
-import { readFacts } from './PaymentFacts.js'
+import { type Decision, decide, readFacts, type Sums } from './Decision.js'
 
 const nothingSpent: Sums = { used: () => 0n, freeAt: () => undefined }
 const algos = limit('total', 1_000_000n)

@@ -4,7 +4,7 @@ import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import * as HeadCopy from '../audit/HeadCopy.js'
+import { HeadCopy } from '../audit/AuditLog.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { type Fixture, limit, openAgents, pay, walletId } from './AgentFixture.test.helper.js'
 

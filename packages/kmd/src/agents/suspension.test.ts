@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { copyFileSync, cpSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import * as HeadCopy from '../audit/HeadCopy.js'
+import { HeadCopy } from '../audit/AuditLog.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { type Fixture, limit, openAgents, pay, walletId } from './AgentFixture.test.helper.js'
 
@@ -99,7 +99,7 @@ test('damage found while the record of a signature is written prevents the signa
   const { token } = await first.create([limit('total', 100n)])
   await first.sign(token, pay(1n))
   // Like after a failed sync: the file is reopened and differs.
-  new HeadCopy.HeadCopy(join(first.directory, head)).create({ number: 99, hash: Buffer.alloc(32) })
+  new HeadCopy(join(first.directory, head)).create({ number: 99, hash: Buffer.alloc(32) })
   const blocked = first.database.change(() => first.audit.forgetHead())
   const signing = first.sign(token, pay(1n))
   await blocked

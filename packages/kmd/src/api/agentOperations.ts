@@ -1,14 +1,15 @@
 /**
- * Operations on agents: the owner's, and those of agents beyond the reference wire. Any operation that can widen an
- * agent's permissions needs the password of its wallet.
+ * The owner's operations on agents. Any operation that can widen an agent's permissions needs the password of its
+ * wallet.
  */
-import { Address, Bytes, type Transaction, UptoProgram, type UptoTerms, VisibleText } from '@latchkey/algorand'
-import { auditBounds, type Written } from '@latchkey/kmd-api'
+import { Address } from '@latchkey/algorand'
+import type { Written } from '@latchkey/kmd-api'
 import { formatLimit, type Rules, writeLimit, writeRules } from '@latchkey/kmd-api/rules'
 import type { Agent } from '../agents/Agent.js'
 import type { Seen } from '../agents/AgentPresence.js'
-import type { Claim, Decision, GrantedKey, LimitUse } from '../agents/AgentsApi.js'
+import type { GrantedKey, LimitUse } from '../agents/AgentsApi.js'
 import { checkKeys, readExpiry, readName, readRules } from '../agents/checkAgent.js'
+import type { Decision } from '../agents/Decision.js'
 import { refusalJson } from '../agents/refusalError.js'
 import type { Query } from '../audit/searchLog.js'
 import { normalizeLabel } from '../contacts/Contacts.js'
@@ -16,16 +17,13 @@ import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
-import * as AgentWallet from './agentWallet.js'
 import { recordOutputs } from './auditOperations.js'
 import { actorOf, type Context } from './Context.js'
-import type { Implementations, InputOf } from './Implementation.js'
-import { isZero } from './signing.js'
-import { readTransactions } from './transferOperations.js'
+import type { Implementations } from './Implementation.js'
+import { readTransaction } from './members.js'
 
 const mostHistory = 100
 
-/** The owner's operations. */
 export const agentOperations = {
   ListAgents: {
     run: async (context) => ({ agents: await describeAgents(context, context.agents.list()) }),
@@ -179,36 +177,25 @@ async function describeAgents({ wallets, agentPresence }: Context, agents: reado
   return agents.map((agent) => writeAgent(agent, names.get(agent.walletId) ?? nothing, agentPresence.of(agent.id)))
 }
 
-async function describeAgent(context: Context, agent: Agent) {
+export async function describeAgent(context: Context, agent: Agent) {
   const [described] = await describeAgents(context, [agent])
   return described!
 }
 
-async function describeBudget({ agents }: Context, { id, rules }: Agent) {
+export async function describeBudget({ agents }: Context, { id, rules }: Agent) {
   await agents.prepare(id)
   return agents.budget(id).map((use) => writeUse(use, rules))
 }
 
 /** Audit records, newest first. */
-async function describeHistory({ audit, wallets }: Context, query: Query) {
+export async function describeHistory({ audit, wallets }: Context, query: Query) {
   const { records, continueFrom = 0 } = await audit.search(query)
   return { records: await recordOutputs(records, wallets), continue_from: continueFrom }
 }
 
-function writeDecision(decision: Decision) {
+export function writeDecision(decision: Decision) {
   if (decision.type === 'allowed') return { decision: decision.type, rule: decision.rule, refusal: undefined }
   return { decision: decision.type, rule: decision.refusal.rule, refusal: refusalJson(decision.refusal) }
-}
-
-/** Reads a single transaction, signed or unsigned. */
-function readTransaction(given: Uint8Array): Transaction.Canonical {
-  const [member, ...others] = readTransactions(given)
-  if (member === undefined || others.length > 0) {
-    throw new KmdError('bad_transaction', {
-      message: 'send one transaction: each member of a group is decided separately',
-    })
-  }
-  return { bytes: member.bytes, sender: member.transaction.snd }
 }
 
 function writeAgent(agent: Agent, walletName: Uint8Array, seen: Seen | undefined) {
@@ -236,92 +223,4 @@ function writeUse(use: LimitUse, { dollars }: Rules) {
     left: String(use.left),
     resets_at_ms: use.resetsAtMs ?? 0,
   }
-}
-
-/** The operations of an agent with its own token. */
-export const ownAgentOperations = {
-  GetOwnAgent: {
-    runAsAgent: async (context, _input, caller) => {
-      const agent = context.agents.get(caller.agent.agentId)
-      return { agent: await describeAgent(context, agent), budget: await describeBudget(context, agent) }
-    },
-  },
-  SignAsAgent: {
-    runAsAgent: async (context, input, caller) => {
-      const unsigned = readTransaction(input.transaction)
-      const signer = isZero(input.public_key) ? unsigned.sender : input.public_key
-      const claim = readClaim(input.claimed_url, input.claimed_description)
-      return { signed_transaction: await AgentWallet.sign(context, caller, { transaction: unsigned, signer, claim }) }
-    },
-  },
-  SignUptoAsAgent: {
-    runAsAgent: async (context, input, caller) => {
-      const terms = readTerms(input)
-      const signer = isZero(input.public_key) ? Address.decode(terms.payer) : input.public_key
-      const claim = readClaim(input.claimed_url, input.claimed_description)
-      const signature = await AgentWallet.signUpto(context, caller, { terms, signer, claim })
-      return { authorization_id: UptoProgram.idOf(terms.lease), program: UptoProgram.build(terms), signature }
-    },
-  },
-  TestOwnAgent: {
-    runAsAgent: async (context, input, caller) => {
-      const { agentId } = caller.agent
-      const unsigned = readTransaction(input.transaction)
-      await context.agents.prepareTest(unsigned)
-      await context.agents.prepare(agentId)
-      return writeDecision(context.agents.test(agentId, unsigned))
-    },
-  },
-  ListOwnRecords: {
-    runAsAgent: async (context, input, caller) => {
-      const { agentId } = caller.agent
-      if (input.count > mostRecords) {
-        throw new KmdError('bad_audit_query', { message: `count must be <= ${mostRecords}` })
-      }
-      const beforeNumber = input.before_number === 0 ? undefined : input.before_number
-      return describeHistory(context, { agent: agentId, beforeNumber, count: input.count || defaultRecords })
-    },
-  },
-} satisfies Partial<Implementations>
-
-/** The terms of an authorization. Its lease is derived here, so that no two authorizations share one. */
-function readTerms(input: InputOf<'SignUptoAsAgent'>): UptoTerms {
-  const { payer, pay_to: payTo, facilitator, network, nonce } = input
-  const genesisHash = Bytes.fromBase64(network)
-  const [assetId, maxAmount, lastValid] = [input.asset_id, input.max_amount, input.last_valid].map(readInteger)
-  const isComplete =
-    [payer, payTo, facilitator].every((address) => Address.isValid(address)) &&
-    genesisHash?.length === 32 &&
-    nonce.length === UptoProgram.nonceLength
-  if (!isComplete || assetId === undefined || maxAmount === undefined || lastValid === undefined) {
-    throw new KmdError('bad_authorization')
-  }
-  const terms = { payer, payTo, facilitator, assetId, maxAmount, lastValid, genesisHash }
-  return { ...terms, lease: UptoProgram.leaseOf(terms, nonce) }
-}
-
-function readInteger(digits: string): bigint | undefined {
-  const value = /^\d{1,20}$/.test(digits) ? BigInt(digits) : undefined
-  return value === undefined || value >= 2n ** 64n ? undefined : value
-}
-
-const { mostRecords, defaultRecords } = auditBounds
-
-const maxUrlLength = 2_048
-const maxDescriptionLength = 1_024
-
-function readClaim(url: Uint8Array, description: Uint8Array): Claim {
-  return { url: readText(url, maxUrlLength), description: readText(description, maxDescriptionLength) }
-}
-
-/**
- * A claim is shown in terminals and pages, so hidden characters are replaced. Long text is truncated instead of
- * rejected: a seller wrote it, and it must not keep the agent from paying.
- */
-function readText(given: Uint8Array, maxLength: number): string | undefined {
-  if (given.length === 0) return undefined
-  const whole = VisibleText.replaceHidden(Buffer.from(given.subarray(0, 4 * maxLength)).toString('utf8'), ' ')
-  if (whole.length <= maxLength) return whole
-  // Do not cut in the middle of a character.
-  return `${whole.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }

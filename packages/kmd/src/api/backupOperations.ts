@@ -6,7 +6,6 @@
 import { byHandle } from '../audit/subjects.js'
 import { KmdError } from '../errors.js'
 import type { Implementations } from './Implementation.js'
-import { withPassword } from './signing.js'
 
 export const backupOperations = {
   ListPendingBackups: {
@@ -17,7 +16,7 @@ export const backupOperations = {
       const wallet = context.handles.wallet(input.wallet_handle_token)
       const isPending = (): boolean => context.pendingBackups.has(wallet.id.toString('latin1'))
       if (!isPending()) throw new KmdError('backup_not_pending')
-      return withPassword(context, wallet, input.wallet_password, () => {
+      return context.throttle.withPassword(wallet, input.wallet_password, () => {
         // The backup may have been finished while the password check was delayed.
         if (!isPending()) throw new KmdError('backup_not_pending')
         return { master_derivation_key: wallet.masterDerivationKey() }

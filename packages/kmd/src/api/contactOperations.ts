@@ -1,6 +1,6 @@
 /** Operations on the address book. */
 import type { Implementations } from './Implementation.js'
-import { decodeAddress } from './walletMembers.js'
+import { decodeAddress } from './members.js'
 
 export const contactOperations = {
   ListContacts: {

@@ -1,8 +1,8 @@
 /** Describes transactions in plain language before they are signed. Needs no wallet, because nothing here is secret. */
 import { Address, Bytes, Description, Transaction, type TransactionFile } from '@latchkey/algorand'
 import type { Implementations } from './Implementation.js'
+import { readTransactions } from './members.js'
 import type { NodeClient } from './NodeClient.js'
-import { readTransactions } from './transferOperations.js'
 
 export const describeOperations = {
   DescribeTransaction: {

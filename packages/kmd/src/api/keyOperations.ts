@@ -1,20 +1,19 @@
 /** Operations on keys and the master derivation key. */
-import { Address, Ed25519 } from '@latchkey/algorand'
+import { Address, Bytes, Ed25519 } from '@latchkey/algorand'
 import { byHandle, byHandleAndAddress, newAddress } from '../audit/subjects.js'
 import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
-import * as AgentWallet from './agentWallet.js'
 import { endAgentsOfKey } from './endAgents.js'
 import type { Implementations } from './Implementation.js'
-import { isZero, withPassword } from './signing.js'
-import { addressesOutput, decodeAddress } from './walletMembers.js'
+import { addressesOutput, decodeAddress } from './members.js'
+import * as OwnAgent from './ownAgent.js'
 
 export const keyOperations = {
   ExportMasterKey: {
     run: (context, input) => {
       const wallet = context.handles.wallet(input.wallet_handle_token)
-      return withPassword(context, wallet, input.wallet_password, () => ({
+      return context.throttle.withPassword(wallet, input.wallet_password, () => ({
         master_derivation_key: wallet.masterDerivationKey(),
       }))
     },
@@ -36,7 +35,9 @@ export const keyOperations = {
     run: (context, input) => {
       const publicKey = decodeAddress(input.address)
       const wallet = context.handles.wallet(input.wallet_handle_token)
-      return withPassword(context, wallet, input.wallet_password, () => ({ private_key: wallet.exportKey(publicKey) }))
+      return context.throttle.withPassword(wallet, input.wallet_password, () => ({
+        private_key: wallet.exportKey(publicKey),
+      }))
     },
     record: { subject: byHandleAndAddress },
   },
@@ -52,7 +53,7 @@ export const keyOperations = {
     run: async (context, input) => {
       const publicKey = decodeAddress(input.address)
       const wallet = context.handles.wallet(input.wallet_handle_token)
-      await withPassword(context, wallet, input.wallet_password, () => {})
+      await context.throttle.withPassword(wallet, input.wallet_password, () => {})
       await endAgentsOfKey(context, wallet.key, input.address, () =>
         retryWhileLocked(() => {
           wallet.requireSamePassword()
@@ -69,7 +70,7 @@ export const keyOperations = {
       const wallet = handles.wallet(input.wallet_handle_token)
       return retryWhileLocked(() => addressesOutput(wallet.addresses()))
     },
-    runAsAgent: (context, input, caller) => AgentWallet.listKeys(context, caller, input.wallet_handle_token),
+    runAsAgent: (context, input, caller) => OwnAgent.listKeys(context, caller, input.wallet_handle_token),
   },
 } satisfies Partial<Implementations>
 
@@ -83,7 +84,7 @@ function seedOf(key: Buffer): Buffer {
   }
   const seed = Buffer.from(key.subarray(0, Ed25519.seedLength))
   const publicHalf = key.subarray(Ed25519.seedLength)
-  if (!isZero(publicHalf) && !publicHalf.equals(Ed25519.publicKey(seed))) {
+  if (!Bytes.isZero(publicHalf) && !publicHalf.equals(Ed25519.publicKey(seed))) {
     Secret.wipe(seed)
     throw new KmdError('bad_private_key_halves')
   }

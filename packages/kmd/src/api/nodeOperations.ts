@@ -2,12 +2,12 @@
 import { AlgodError, type AssetInfo } from '@latchkey/algod'
 import { Bytes } from '@latchkey/algorand'
 import { apiErrors, KmdError } from '../errors.js'
-import { requireOwnAddresses } from './agentWallet.js'
 import type { NodeContext } from './Context.js'
 import * as Faucet from './Faucet.js'
 import type { Implementations, OutputOf } from './Implementation.js'
+import { decodeAddress } from './members.js'
 import { explainNodeError, type NodeClient, withNode } from './NodeClient.js'
-import { decodeAddress } from './walletMembers.js'
+import { requireOwnAddresses } from './ownAgent.js'
 
 export const nodeOperations = {
   GetNode: { run: getNode, runAsAgent: getNode },

@@ -1,19 +1,31 @@
 /** Signs transactions, programs and receipts, with a single key or as a member of a multisig. */
-import { Network, Program, SignedOffer, SignedReceipt, SignedTransaction, Transaction } from '@latchkey/algorand'
-import { byHandleAndAddress, signedProgram, signedTransaction, withSigner } from '../audit/subjects.js'
+import {
+  Address,
+  Msgpack,
+  Network,
+  Program,
+  SignedOffer,
+  SignedReceipt,
+  SignedTransaction,
+  Transaction,
+} from '@latchkey/algorand'
+import { programFacts, type SignedFacts, transactionFacts } from '../activity/SignatureLog.js'
+import type { Subject } from '../audit/AuditChain.js'
+import { byHandle, byHandleAndAddress, type Handle } from '../audit/subjects.js'
 import { KmdError } from '../errors.js'
-import * as AgentWallet from './agentWallet.js'
+import type { Context } from './Context.js'
 import type { Implementations, InputOf } from './Implementation.js'
-import { canonicalize, isZero, signMultisig, withPassword } from './signing.js'
-import { decodeAddress } from './walletMembers.js'
+import { decodeAddress } from './members.js'
+import { signMultisig } from './multisigOperations.js'
+import * as OwnAgent from './ownAgent.js'
 
 export const signOperations = {
   SignTransaction: {
     run: (context, input) => {
       const wallet = context.handles.wallet(input.wallet_handle_token)
       const { bytes: canonical, sender } = canonicalize(input.transaction)
-      return withPassword(context, wallet, input.wallet_password, () => {
-        const signer = isZero(input.public_key) ? sender : input.public_key
+      return context.throttle.withPassword(wallet, input.wallet_password, () => {
+        const signer = signerOf(input.public_key, sender)
         const signature = wallet.sign(signer, Transaction.bytesToSign(canonical))
         const signed = SignedTransaction.attach(canonical, sender, signature, signer)
         context.signatureLog.add(wallet.key, canonical, false)
@@ -24,19 +36,18 @@ export const signOperations = {
     runAsAgent: async (context, input, caller) => {
       context.agentHandles.require(caller.agent, input.wallet_handle_token)
       const transaction = canonicalize(input.transaction)
-      const signer = isZero(input.public_key) ? transaction.sender : input.public_key
-      return { signed_transaction: await AgentWallet.sign(context, caller, { transaction, signer, claim: {} }) }
+      const signer = signerOf(input.public_key, transaction.sender)
+      return { signed_transaction: await OwnAgent.sign(context, caller, { transaction, signer, claim: {} }) }
     },
     record: {
-      subject: (context, input) =>
-        signedTransaction(context, input, (sender) => (isZero(input.public_key) ? sender : input.public_key)),
+      subject: (context, input) => signedTransaction(context, input, (sender) => signerOf(input.public_key, sender)),
     },
   },
   SignProgram: {
     run: (context, input) => {
       const wallet = context.handles.wallet(input.wallet_handle_token)
       const publicKey = decodeAddress(input.address)
-      return withPassword(context, wallet, input.wallet_password, () => {
+      return context.throttle.withPassword(wallet, input.wallet_password, () => {
         const sig = wallet.sign(publicKey, Program.bytesToSign(input.data))
         context.signatureLog.addProgram(wallet.key, input.data, publicKey, false)
         return { sig }
@@ -50,7 +61,7 @@ export const signOperations = {
     run: (context, input) => {
       const wallet = context.handles.wallet(input.wallet_handle_token)
       const { bytes: canonical, sender } = canonicalize(input.transaction)
-      return withPassword(context, wallet, input.wallet_password, () => {
+      return context.throttle.withPassword(wallet, input.wallet_password, () => {
         if (input.signer.length !== 0 && input.signer.length !== 32) throw new KmdError('bad_signer_length')
         const multisig = signMultisig({
           wallet,
@@ -70,7 +81,7 @@ export const signOperations = {
     run: (context, input) => {
       const wallet = context.handles.wallet(input.wallet_handle_token)
       const account = decodeAddress(input.address)
-      return withPassword(context, wallet, input.wallet_password, () => {
+      return context.throttle.withPassword(wallet, input.wallet_password, () => {
         const multisig = signMultisig({
           wallet,
           publicKey: input.public_key,
@@ -95,7 +106,7 @@ export const signOperations = {
       const wallet = context.handles.wallet(input.wallet_handle_token)
       const publicKey = decodeAddress(input.address)
       const receipt = receiptOf(input)
-      return withPassword(context, wallet, input.wallet_password, () => {
+      return context.throttle.withPassword(wallet, input.wallet_password, () => {
         const bytes = SignedReceipt.bytesToSign(publicKey, receipt)
         return { receipt: SignedReceipt.attach(bytes, wallet.sign(publicKey, bytes)) }
       })
@@ -113,7 +124,7 @@ export const signOperations = {
       const wallet = context.handles.wallet(input.wallet_handle_token)
       const publicKey = decodeAddress(input.address)
       const offer = offerOf(input)
-      return withPassword(context, wallet, input.wallet_password, () => {
+      return context.throttle.withPassword(wallet, input.wallet_password, () => {
         const bytes = SignedOffer.bytesToSign(publicKey, offer)
         return { offer: SignedOffer.attach(bytes, wallet.sign(publicKey, bytes)) }
       })
@@ -127,6 +138,54 @@ export const signOperations = {
     },
   },
 } satisfies Partial<Implementations>
+
+/** The canonical encoding is signed, regardless of the encoding that was sent. */
+function canonicalize(transaction: Uint8Array): Transaction.Canonical {
+  try {
+    return Transaction.canonicalize(transaction)
+  } catch (error) {
+    if (error instanceof Msgpack.DecodeError) throw new KmdError('bad_transaction', { cause: error })
+    throw error
+  }
+}
+
+/** The key to sign with: the sender's, unless the request names another. An absent key is no bytes, or zeros. */
+function signerOf(publicKey: Uint8Array, sender: Uint8Array): Uint8Array {
+  return publicKey.every((byte) => byte === 0) ? sender : publicKey
+}
+
+/** A transaction that a wallet signs, with the key that signs it. */
+function signedTransaction(
+  context: Context,
+  input: Handle & { readonly transaction: Uint8Array },
+  keyOf: (sender: Uint8Array) => Uint8Array,
+): Subject {
+  const { bytes, sender } = canonicalize(input.transaction)
+  return withSigner({ ...byHandle(context, input), ...signed(transactionFacts(bytes)) }, keyOf(sender))
+}
+
+/** A program that a wallet signs. */
+function signedProgram(
+  context: Context,
+  input: Handle & { readonly address: string; readonly data: Uint8Array },
+): Subject {
+  return { ...byHandle(context, input), ...signed(programFacts(input.data, Address.decode(input.address))) }
+}
+
+function withSigner(subject: Subject, publicKey: Uint8Array): Subject {
+  return publicKey.length === 32 ? { ...subject, address: Address.encode(publicKey) } : subject
+}
+
+/** Amounts in the smallest unit, as decimal text. Members that a type does not have are omitted. */
+function signed(facts: SignedFacts): Subject {
+  const { transactionId, program, type, sender, receiver, amount, assetId, feeMicroAlgos } = facts
+  const detail = {
+    ...{ type, sender, amount: `${amount}`, asset_id: `${assetId}`, fee_micro_algos: `${feeMicroAlgos}` },
+    ...(receiver !== '' && { receiver }),
+    ...(program !== '' && { program }),
+  }
+  return { ...(transactionId !== '' && { transaction: transactionId }), detail }
+}
 
 /** Only prices on Algorand have offers of this daemon. */
 function offerOf(input: InputOf<'SignOffer'>): SignedOffer.Offer {

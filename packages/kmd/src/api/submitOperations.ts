@@ -2,11 +2,11 @@
 import { explainRejection, type SubmitResult } from '@latchkey/algod'
 import { Address, Transaction, type TransactionFile } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
-import { requireOwnAddresses } from './agentWallet.js'
 import type { NodeContext } from './Context.js'
 import type { Implementations, InputOf, OutputOf } from './Implementation.js'
+import { readTransactions } from './members.js'
 import { type NodeClient, withNode } from './NodeClient.js'
-import { readTransactions } from './transferOperations.js'
+import { requireOwnAddresses } from './ownAgent.js'
 
 /** A node remembers a confirmed transaction for 1,000 rounds. Some of them may pass between two requests. */
 const rememberedRounds = 900

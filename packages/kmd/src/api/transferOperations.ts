@@ -1,13 +1,13 @@
 /** Operations for preparing a transfer (parameters, assets, holdings, the node's simulation), and the faucet. */
 import { AlgodError, explainRejection } from '@latchkey/algod'
-import { Address, Amount, Bytes, SignedTransaction, TransactionFile } from '@latchkey/algorand'
+import { Address, Amount, Bytes, SignedTransaction, type TransactionFile } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
-import { requireOwnAddresses } from './agentWallet.js'
 import type { NodeContext } from './Context.js'
 import * as Faucet from './Faucet.js'
 import type { Implementations, InputOf } from './Implementation.js'
+import { decodeAddress, readTransactions } from './members.js'
 import { explainNodeError, type NodeClient, withNode } from './NodeClient.js'
-import { decodeAddress } from './walletMembers.js'
+import { requireOwnAddresses } from './ownAgent.js'
 
 const maxUint64 = 2n ** 64n - 1n
 
@@ -74,16 +74,6 @@ function getHoldings(node: NodeClient | undefined, id: bigint, addresses: readon
   return withNode(node, async (algod) => ({
     holdings: await Promise.all(addresses.map((address) => describeHolding(algod, address, id))),
   }))
-}
-
-/** The transactions of a request, signed or unsigned. */
-export function readTransactions(given: Uint8Array): TransactionFile.Member[] {
-  try {
-    return TransactionFile.decode(given)
-  } catch (error) {
-    if (error instanceof TransactionFile.DecodeError) throw new KmdError('bad_transaction', { cause: error })
-    throw error
-  }
 }
 
 function readAssetId(given: string): bigint {

@@ -1,22 +1,21 @@
 /** Operations on wallets and their handles. */
-
+import { Bytes } from '@latchkey/algorand'
 import { byId, byIdAndName, nothing, text } from '../audit/subjects.js'
 import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
 import { driverName } from '../wallet/WalletFormat.js'
-import * as AgentWallet from './agentWallet.js'
 import type { WalletContext } from './Context.js'
 import type { Implementations } from './Implementation.js'
-import { isZero } from './signing.js'
-import { walletMember, walletsOutput } from './walletMembers.js'
+import { walletMember, walletsOutput } from './members.js'
+import * as OwnAgent from './ownAgent.js'
 
 export const walletOperations = {
   ListWallets: {
     reusesOutput: true,
     run: async ({ wallets }) => walletsOutput(await wallets.list()),
-    runAsAgent: (context, _input, caller) => AgentWallet.listWallets(context, caller),
+    runAsAgent: (context, _input, caller) => OwnAgent.listWallets(context, caller),
   },
   CreateWallet: {
     run: async ({ wallets, pendingBackups }, input, caller) => {
@@ -38,7 +37,7 @@ export const walletOperations = {
       subject: nothing,
       result: ({ master_derivation_key: key }, { wallet: { id, name } }) => ({
         wallet: text(id),
-        detail: { wallet_name: text(name), ...(!isZero(key) && { from: 'a master key' }) },
+        detail: { wallet_name: text(name), ...(!Bytes.isZero(key) && { from: 'a master key' }) },
       }),
     },
   },
@@ -49,7 +48,7 @@ export const walletOperations = {
       return { wallet_handle_token: await wallets.unlock(entry, input.wallet_password, open) }
     },
     // Ignores the password, because an agent has none.
-    runAsAgent: (context, input, caller) => AgentWallet.openHandle(context, caller, input.wallet_id),
+    runAsAgent: (context, input, caller) => OwnAgent.openHandle(context, caller, input.wallet_id),
     record: {
       subject: byId,
       undo: ({ handles }, output) => handles.release(output.wallet_handle_token),
@@ -72,7 +71,7 @@ export const walletOperations = {
     },
     runAsAgent: (context, { wallet_handle_token: token }, caller) => {
       context.agentHandles.renew(caller.agent, token)
-      return AgentWallet.describeHandle(context, caller, token)
+      return OwnAgent.describeHandle(context, caller, token)
     },
   },
   RenameWallet: {
@@ -91,7 +90,7 @@ export const walletOperations = {
   },
   GetWalletInfo: {
     run: (context, input) => describeHandle(context, input.wallet_handle_token),
-    runAsAgent: (context, input, caller) => AgentWallet.describeHandle(context, caller, input.wallet_handle_token),
+    runAsAgent: (context, input, caller) => OwnAgent.describeHandle(context, caller, input.wallet_handle_token),
   },
 } satisfies Partial<Implementations>
 

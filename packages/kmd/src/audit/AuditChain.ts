@@ -12,6 +12,9 @@ export type Head = { readonly number: number; readonly hash: Uint8Array }
 /** The head of an empty log. */
 export const noHead: Head = { number: 0, hash: new Uint8Array(32) }
 
+/** The copy of the head in a separate file. `damaged`: the file exists but contains no head. */
+export type CopiedHead = Head | 'missing' | 'damaged'
+
 /** A row of the table. Nothing in it is trusted. */
 export type Row = {
   readonly number: unknown

@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import * as Sqlite from '@latchkey/system/sqlite'
-import type { Checkpoint } from './AuditChain.js'
-import * as HeadCopy from './HeadCopy.js'
+import type { Checkpoint, CopiedHead } from './AuditChain.js'
+import { HeadCopy } from './AuditLog.js'
 import { type Found, type LogReader, type Query, searchLog } from './searchLog.js'
 import { type Verification, verifyLog } from './verifyLog.js'
 
@@ -22,9 +22,9 @@ export type VerifyFileOptions = {
 export class AuditFile {
   readonly #database: Sqlite.Database
   readonly #reader: LogReader
-  readonly #copy: HeadCopy.Copy
+  readonly #copy: CopiedHead
 
-  private constructor(database: Sqlite.Database, copy: HeadCopy.Copy) {
+  private constructor(database: Sqlite.Database, copy: CopiedHead) {
     this.#database = database
     this.#copy = copy
     const statements = new Map<string, Sqlite.Statement>()

@@ -16,7 +16,7 @@ import {
   parse,
   type Row,
 } from './AuditChain.js'
-import * as HeadCopy from './HeadCopy.js'
+import { HeadCopy } from './AuditLog.js'
 
 const event = (wallet: string): AuditEvent => ({ event: 'wallet_unlocked', actor: { type: 'owner' }, wallet })
 
@@ -171,7 +171,7 @@ test('a copy of the head that is older than the log is updated silently', async 
   const { hash } = first.audit.head()
   await first.audit.record(event('b'))
   first.close()
-  new HeadCopy.HeadCopy(join(directory, HeadCopy.fileName)).create({ number: 1, hash })
+  new HeadCopy(join(directory, HeadCopy.fileName)).create({ number: 1, hash })
   const { audit } = open(t, directory)
   await audit.record(event('c'))
   assert.equal(check(directory), undefined)
@@ -183,7 +183,7 @@ test('a torn write of the copy leaves the previous one', async (t) => {
   const directory = temporaryDirectory(t)
   const file = join(directory, HeadCopy.fileName)
   assert.equal(HeadCopy.read(file), 'missing')
-  const copy = new HeadCopy.HeadCopy(file)
+  const copy = new HeadCopy(file)
   const head = (number: number) => ({ number, hash: Buffer.alloc(32, number) })
   copy.create(head(1))
   for (let number = 2; number < 10; number++) {

@@ -10,7 +10,7 @@ import { fuzzRuns, temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import * as AnchorNote from './AnchorNote.js'
 import { type AuditEvent, type Head, hashOf, type Problem } from './AuditChain.js'
 import { AuditFile } from './AuditFile.js'
-import * as HeadCopy from './HeadCopy.js'
+import { HeadCopy } from './AuditLog.js'
 import type { LogReader } from './searchLog.js'
 import { verifyLog } from './verifyLog.js'
 
@@ -276,9 +276,9 @@ test('the copy of the head is compared, and its absence is detected', async (t) 
   const file = join(directory, HeadCopy.fileName)
   writeFileSync(file, 'nothing')
   assert.equal((await verifyDirectory(directory))?.type, 'truncated')
-  new HeadCopy.HeadCopy(file).create({ number: records, hash: new Uint8Array(32).fill(1) })
+  new HeadCopy(file).create({ number: records, hash: new Uint8Array(32).fill(1) })
   assert.equal((await verifyDirectory(directory))?.type, 'replaced')
-  new HeadCopy.HeadCopy(file).create({ number: records + 1, hash: new Uint8Array(32).fill(1) })
+  new HeadCopy(file).create({ number: records + 1, hash: new Uint8Array(32).fill(1) })
   assert.equal((await verifyDirectory(directory))?.type, 'truncated')
 })
 

@@ -5,13 +5,13 @@ import {
   type Anchor,
   ChainCheck,
   type Checkpoint,
+  type CopiedHead,
   type Head,
   maxRecordBytes,
   type Problem,
   type Row,
   replaced,
 } from './AuditChain.js'
-import type { Copy } from './HeadCopy.js'
 import type { LogReader } from './searchLog.js'
 
 /** The result of verifying the log. */
@@ -26,7 +26,7 @@ export type Verification = {
 
 export type VerifyOptions = {
   /** The copy of the head, read before the log. @default not compared */
-  readonly copy?: Copy | undefined
+  readonly copy?: CopiedHead | undefined
   /** Hashes from other sources, such as a ledger. */
   readonly checkpoints?: readonly Checkpoint[] | undefined
   /** Called after each slice. */
@@ -76,7 +76,7 @@ function lastNumber(reader: LogReader): number {
   return (reader.statement('SELECT max(number) AS number FROM audit').get() as { number: number | null }).number ?? 0
 }
 
-function notedHeads(noted: Head | undefined, copy: Copy | undefined): Checkpoint[] {
+function notedHeads(noted: Head | undefined, copy: CopiedHead | undefined): Checkpoint[] {
   const heads: Checkpoint[] = []
   if (noted !== undefined && noted.number > 0) heads.push({ ...noted, source: 'the table audit_head' })
   if (typeof copy === 'object' && copy.number > 0) heads.push({ ...copy, source: 'the copy of the head' })
@@ -120,7 +120,7 @@ function checkEnd(head: Head, noted: Head | undefined): Problem | undefined {
   return { type: 'replaced', number: head.number, message }
 }
 
-function checkCopy(copy: Copy | undefined): Problem | undefined {
+function checkCopy(copy: CopiedHead | undefined): Problem | undefined {
   if (copy !== 'missing' && copy !== 'damaged') return undefined
   const message = `the copy of the head, latchkey_audit.head, is ${copy}: the last records may have been removed or replaced`
   return { type: 'truncated', number: 0, message }

@@ -48,7 +48,7 @@ export class DaemonApp {
 
   private constructor(dataDir: string, log: Log, parts: Parts) {
     this.fetch = parts.handler.fetch
-    this.handle = (request) => parts.handler.handle(request)
+    this.handle = parts.handler.handle.bind(parts.handler)
     this.handleUnix = parts.handleUnix
     this.tokenFile = Token.path(dataDir)
     this.wire = parts.wire

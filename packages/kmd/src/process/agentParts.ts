@@ -1,8 +1,8 @@
 /** Creates a running daemon's in-memory data about its agents. */
 import { AgentHandles } from '../agents/AgentHandles.js'
 import { AgentPresence, type AgentPresenceOptions } from '../agents/AgentPresence.js'
+import { WalletTurns } from '../agents/AgentStore.js'
 import type { Agents } from '../agents/Agents.js'
-import { WalletTurns } from '../agents/WalletKeys.js'
 import type { AgentContext } from '../api/Context.js'
 import type { Lifetimes } from '../Handles.js'
 

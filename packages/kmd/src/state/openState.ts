@@ -5,8 +5,7 @@ import { agentSchema, suspensionSchema, uptoSchema } from '../agents/agentSchema
 import { Approvals, type ApprovalsOptions } from '../agents/approvals/Approvals.js'
 import { approvalSchema, approvalValiditySchema } from '../agents/approvals/approvalRow.js'
 import { roundSchema } from '../agents/Rounds.js'
-import { AuditLog, auditSchema } from '../audit/AuditLog.js'
-import * as HeadCopy from '../audit/HeadCopy.js'
+import { AuditLog, auditSchema, HeadCopy } from '../audit/AuditLog.js'
 import { type Migration, StateDatabase } from './StateDatabase.js'
 
 /** The schema of the state, by the parts that own the tables. */
@@ -50,7 +49,7 @@ export function openState(options: OpenStateOptions): State {
   const database = new StateDatabase({ file: join(directory, fileName), migrations })
   const audit = new AuditLog({
     database,
-    headCopy: new HeadCopy.HeadCopy(join(directory, HeadCopy.fileName)),
+    headCopy: new HeadCopy(join(directory, HeadCopy.fileName)),
     ...(now && { now }),
     onDamage: (reason) => {
       // The agents' spending sums are in the same file as the log.
@@ -59,8 +58,6 @@ export function openState(options: OpenStateOptions): State {
     },
     ...(onProblem && { onCopyFailure: onProblem }),
   })
-  const forgetHead = (): void => audit.forgetHead()
-  database.listen({ onCommit: () => audit.committed(), onRollback: forgetHead, onReopen: forgetHead })
   const agents = new Agents({ database, audit, wallets, ...(now && { now }), ...(elapsed && { elapsed }) })
   const approvals = new Approvals({
     database,

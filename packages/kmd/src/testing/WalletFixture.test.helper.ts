@@ -2,9 +2,10 @@
 import { randomBytes } from 'node:crypto'
 import { utimesSync } from 'node:fs'
 import * as Blob from '../wallet/Blob.js'
+import * as CheckedDatabase from '../wallet/CheckedDatabase.js'
 import * as Sqlite from '../wallet/Sqlite.js'
-import { UnlockedWallet, type WalletFiles } from '../wallet/UnlockedWallet.js'
-import { WalletFile } from '../wallet/WalletFile.js'
+import { UnlockedWallet } from '../wallet/UnlockedWallet.js'
+import type { WalletFiles } from '../wallet/WalletFile.js'
 
 export const masterKey = Buffer.alloc(32, 1)
 export const masterDerivationKey = Buffer.alloc(32, 2)
@@ -14,7 +15,7 @@ export const wrapped = Uint8Array.of(1)
 
 /** A wallet that only `masterKey` opens. */
 export function createFile(path: string, { id = randomBytes(8).toString('hex'), name = 'name' } = {}): Buffer {
-  WalletFile.create(
+  CheckedDatabase.create(
     path,
     { id: Buffer.from(id), name: Buffer.from(name) },
     {

@@ -1,8 +1,13 @@
-/** Opens wallet databases after checking the whole file, and checks the file again if another program changed it. */
-import { type Stats, statSync } from 'node:fs'
+/**
+ * Opens wallet databases after checking the whole file, and checks the file again if another program changed it. Also
+ * creates new ones.
+ */
+import { closeSync, existsSync, openSync, renameSync, rmSync, type Stats, statSync } from 'node:fs'
+import * as AtomicFile from '@latchkey/system/atomic-file'
 import { KmdError } from '../errors.js'
 import * as Sqlite from './Sqlite.js'
 import * as WalletFormat from './WalletFormat.js'
+import { driverName, driverVersion, type Encrypted, type Metadata } from './WalletFormat.js'
 
 /** `damage` describes the unreadable parts. The text completes a sentence that starts with the file name. */
 export type CheckedDatabase = { database: Sqlite.Database; status: Stats; damage: string | undefined }
@@ -57,4 +62,48 @@ function withFile<T>(path: string, work: (file: WalletFormat.OpenedFile) => T): 
 
 function check(file: WalletFormat.OpenedFile, database: Sqlite.Database): { damage?: string } {
   return Sqlite.whileReadLocked(database, () => WalletFormat.inspect(file, { keys: true }))
+}
+
+/**
+ * Writes a new wallet. The file gets its final name when it is complete, so that no partial wallet is ever listed.
+ * Once this returns, the file survives a power failure.
+ */
+export function create(path: string, metadata: Metadata, encrypted: Encrypted): void {
+  if (existsSync(path)) throw Object.assign(new Error(`${path} exists`), { code: 'EEXIST' })
+  const temporaryPath = `${path}${unfinishedSuffix}`
+  removeUnfinished(temporaryPath)
+  try {
+    // Created empty here with private permissions, because SQLite would make it readable for everyone.
+    closeSync(openSync(temporaryPath, 'wx', 0o600))
+    writeNew(temporaryPath, metadata, encrypted)
+    renameSync(temporaryPath, path)
+  } catch (error) {
+    removeUnfinished(temporaryPath)
+    throw error
+  }
+  AtomicFile.syncDirectorySync(path)
+}
+
+/**
+ * The suffix of a file that is being created. No daemon reads such files and no user chooses such names, so leftovers
+ * can be removed.
+ */
+export const unfinishedSuffix = '.latchkey-unfinished'
+
+export function removeUnfinished(temporaryPath: string): void {
+  for (const suffix of ['', '-journal']) rmSync(`${temporaryPath}${suffix}`, { force: true })
+}
+
+/** Uses SQL text, because a prepared statement would keep the file open until garbage collection. */
+function writeNew(path: string, { id, name }: Metadata, encrypted: Encrypted): void {
+  const database = Sqlite.openExisting(path)
+  const boxes = [encrypted.masterKey, encrypted.masterDerivationKey, encrypted.maxKeyIndex]
+  const blobs = [id, name, ...boxes].map((bytes) => `x'${Buffer.from(bytes).toString('hex')}'`)
+  try {
+    Sqlite.configure(database)
+    const insert = `INSERT INTO metadata VALUES ('${driverName}', ${driverVersion}, ${blobs.join(', ')});`
+    database.exec(`BEGIN EXCLUSIVE;${WalletFormat.schema}${insert}COMMIT`)
+  } finally {
+    database.close()
+  }
 }

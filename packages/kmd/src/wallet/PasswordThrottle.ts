@@ -12,6 +12,8 @@ import { BoundedMap } from '@latchkey/algorand'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import { KmdError } from '../errors.js'
 import { type Clock, type Count, freeLevel, freeStreak, Guesses, waitAfter } from './Guesses.js'
+import { attemptWhileLocked } from './Sqlite.js'
+import type { UnlockedWallet } from './UnlockedWallet.js'
 
 export type ThrottleOptions = {
   /** The file that stores the counts. @default none: counts are in memory only */
@@ -79,9 +81,26 @@ export class PasswordThrottle {
     }
   }
 
-  /** Like `attempt`, for an operation with a handle. Returns synchronously, without a promise, in the usual case. */
-  attemptOnHandle(handle: Handle, check: () => void): void | Promise<void> {
-    return this.#handles.attempt(handle, check)
+  /**
+   * Runs `work` on the file of a handle's wallet if the password is correct. After wrong passwords on the same handle, the
+   * check is delayed. Repeated blank passwords are only one guess, so they are neither counted nor delayed, as at
+   * unlocking.
+   *
+   * Returns synchronous results without a promise.
+   *
+   * @throws {@link KmdError} `wrong_password` or `too_many_wrong_passwords`.
+   */
+  withPassword<T>(wallet: UnlockedWallet, password: Uint8Array, work: () => T): T | Promise<T> {
+    const check = (): void => {
+      if (!wallet.isPassword(password)) throw new KmdError('wrong_password')
+    }
+    const run = (): T | Promise<T> =>
+      attemptWhileLocked(() => {
+        wallet.requireSamePassword()
+        return work()
+      })
+    const checked = password.length === 0 ? check() : this.#handles.attempt(wallet, check)
+    return checked instanceof Promise ? checked.then(run) : run()
   }
 
   #guessesFor(wallet: string): Guesses {

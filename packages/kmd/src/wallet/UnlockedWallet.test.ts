@@ -8,7 +8,8 @@ import { type Code, KmdError } from '../errors.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { age, createFile, masterDerivationKey, masterKey, sql, unlock } from '../testing/WalletFixture.test.helper.js'
 import * as Blob from './Blob.js'
-import { RecentKeys, WalletFiles } from './UnlockedWallet.js'
+import { RecentKeys } from './UnlockedWallet.js'
+import { WalletFiles } from './WalletFile.js'
 
 function start(t: TestContext) {
   const path = join(temporaryDirectory(t), 'one.db')

@@ -9,9 +9,9 @@ import { type FSWatcher, type Stats, statSync, watch } from 'node:fs'
 import { lstat, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { KmdError } from '../errors.js'
+import { removeUnfinished, unfinishedSuffix } from './CheckedDatabase.js'
 import * as Sqlite from './Sqlite.js'
-import type { FileProblem } from './UnlockedWallet.js'
-import { removeUnfinished, unfinishedSuffix } from './WalletFile.js'
+import type { FileProblem } from './WalletFile.js'
 import * as WalletFormat from './WalletFormat.js'
 
 /** `id` and `name` are bytes. `key` is the id as a JavaScript string with one character per byte. */

@@ -1,27 +1,16 @@
 /**
- * An open wallet database. Tables, column types and the blob-typed ids are the reference's, so that either daemon opens
+ * An open wallet database, and the set of open ones. Tables, column types and the blob-typed ids are the reference's, so that either daemon opens
  * the other's files. Every method is one SQLite transaction and returns when it is on disk.
  */
-import {
-  closeSync,
-  existsSync,
-  lstatSync,
-  openSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  statSync,
-} from 'node:fs'
-import * as AtomicFile from '@latchkey/system/atomic-file'
+import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { BoundedMap } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { AddressList } from './AddressList.js'
 import * as CheckedDatabase from './CheckedDatabase.js'
 import * as Sqlite from './Sqlite.js'
 import * as WalletFormat from './WalletFormat.js'
-import { driverName, driverVersion, type Metadata } from './WalletFormat.js'
+import { driverName, driverVersion, type Encrypted, type Metadata } from './WalletFormat.js'
 
-export type Encrypted = { masterKey: Uint8Array; masterDerivationKey: Uint8Array; maxKeyIndex: Uint8Array }
 export type Preimage = { version: number; threshold: number; publicKeys: Uint8Array }
 
 const uniqueViolation = 1555
@@ -83,26 +72,6 @@ export class WalletFile {
     const realPath = realpathSync(path)
     this.#journalPath = `${realPath}-journal`
     this.#walPath = `${realPath}-wal`
-  }
-
-  /**
-   * Writes a new wallet. The file gets its final name when it is complete, so that no partial wallet is ever listed.
-   * Once this returns, the file survives a power failure.
-   */
-  static create(path: string, metadata: Metadata, encrypted: Encrypted): void {
-    if (existsSync(path)) throw Object.assign(new Error(`${path} exists`), { code: 'EEXIST' })
-    const temporaryPath = `${path}${unfinishedSuffix}`
-    removeUnfinished(temporaryPath)
-    try {
-      // Created empty here with private permissions, because SQLite would make it readable for everyone.
-      closeSync(openSync(temporaryPath, 'wx', 0o600))
-      writeNew(temporaryPath, metadata, encrypted)
-      renameSync(temporaryPath, path)
-    } catch (error) {
-      removeUnfinished(temporaryPath)
-      throw error
-    }
-    AtomicFile.syncDirectorySync(path)
   }
 
   /**
@@ -377,30 +346,6 @@ export class WalletFile {
   }
 }
 
-/**
- * The suffix of a file that is being created. No daemon reads such files and no user chooses such names, so leftovers
- * can be removed.
- */
-export const unfinishedSuffix = '.latchkey-unfinished'
-
-export function removeUnfinished(temporaryPath: string): void {
-  for (const suffix of ['', '-journal']) rmSync(`${temporaryPath}${suffix}`, { force: true })
-}
-
-/** Uses SQL text, because a prepared statement would keep the file open until garbage collection. */
-function writeNew(path: string, { id, name }: Metadata, encrypted: Encrypted): void {
-  const database = Sqlite.openExisting(path)
-  const boxes = [encrypted.masterKey, encrypted.masterDerivationKey, encrypted.maxKeyIndex]
-  const blobs = [id, name, ...boxes].map((bytes) => `x'${Buffer.from(bytes).toString('hex')}'`)
-  try {
-    Sqlite.configure(database)
-    const insert = `INSERT INTO metadata VALUES ('${driverName}', ${driverVersion}, ${blobs.join(', ')});`
-    database.exec(`BEGIN EXCLUSIVE;${WalletFormat.schema}${insert}COMMIT`)
-  } finally {
-    database.close()
-  }
-}
-
 export type GeneratedKey = { address: Uint8Array; secretKey: Uint8Array; index: bigint; maxKeyIndex: Uint8Array }
 
 const addressLength = 32
@@ -420,5 +365,90 @@ function refuseExisting(insert: () => unknown): void {
   } catch (error) {
     if ((error as { errcode?: number }).errcode === uniqueViolation) throw new KmdError('key_exists', { cause: error })
     throw error
+  }
+}
+
+/**
+ * A problem with a file. `problem` completes a sentence that starts with the file name. A file with `isRefused` cannot
+ * be used at all. A problem without `isOfContent` can disappear without a change to the file.
+ */
+export type FileProblem = { path: string; problem: string; isRefused: boolean; isOfContent: boolean }
+
+type WalletFilesOptions = {
+  /** @default 128 */
+  limit?: number
+  /** Called each time a file with a problem is requested. */
+  onProblem?: (problem: FileProblem) => void
+}
+
+/** The open wallet databases, by path. Opening costs as much as a hundred queries, so databases in use stay open. */
+export class WalletFiles {
+  /** Closes the least recently used file. */
+  readonly #open: BoundedMap<string, WalletFile>
+  readonly #onProblem: (problem: FileProblem) => void
+
+  constructor({ limit = 128, onProblem = () => {} }: WalletFilesOptions = {}) {
+    this.#open = new BoundedMap(limit, (file) => file.close())
+    this.#onProblem = onProblem
+  }
+
+  /**
+   * Returns the current database at `path`. Reopens a replaced file. Unlike in the reference, a missing file is an
+   * error and is not created again.
+   */
+  get(path: string): WalletFile {
+    try {
+      const file = this.#current(path)
+      const { damage } = file
+      if (damage !== undefined) this.#onProblem({ path, problem: damage, isRefused: false, isOfContent: true })
+      return file
+    } catch (error) {
+      const { cause } = error as Error
+      if (cause instanceof WalletFormat.DatabaseFormatError) {
+        const isOfContent = WalletFormat.isOfContent(cause)
+        this.#onProblem({ path, problem: cause.message, isRefused: true, isOfContent })
+      }
+      throw error
+    }
+  }
+
+  /** Like `get`, for a handle: the file at the path must still be the wallet that was unlocked. */
+  getWallet(path: string, id: Uint8Array): WalletFile {
+    const file = this.get(path)
+    if (!file.holds(id)) {
+      throw new KmdError('database', { cause: new Error("the wallet's file was replaced by another wallet's") })
+    }
+    return file
+  }
+
+  /** The revision of the file that `getWallet` would return. Looks for journals only if the file changed. */
+  revision(path: string, id: Uint8Array): number | undefined {
+    const known = this.#open.get(path)
+    if (known?.isUnchanged(id) !== true || known.damage !== undefined) return this.getWallet(path, id).revision()
+    if (this.#open.size > 1) this.#open.touch(path)
+    return known.revision()
+  }
+
+  close(path: string): void {
+    this.#open.get(path)?.close()
+    this.#open.delete(path)
+  }
+
+  closeAll(): void {
+    for (const path of [...this.#open.keys()]) this.close(path)
+  }
+
+  #current(path: string): WalletFile {
+    const known = this.#open.get(path)
+    if (known !== undefined) {
+      if (known.isCurrent()) {
+        if (this.#open.size > 1) this.#open.touch(path)
+        return known
+      }
+      this.close(path)
+    }
+    const file = new WalletFile(path)
+    this.#open.set(path, file)
+    return file
   }
 }

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { KmdError } from '../errors.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { createFile } from '../testing/WalletFixture.test.helper.js'
-import { WalletFiles } from './UnlockedWallet.js'
+import { WalletFiles } from './WalletFile.js'
 
 function start(t: TestContext, limit?: number) {
   const directory = temporaryDirectory(t)

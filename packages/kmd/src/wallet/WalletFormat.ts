@@ -60,6 +60,9 @@ export const limits = {
   schemaBytes: 4 * 1024,
 } as const
 
+/** The encrypted values in the row of metadata. */
+export type Encrypted = { masterKey: Uint8Array; masterDerivationKey: Uint8Array; maxKeyIndex: Uint8Array }
+
 export type Metadata = { id: Buffer; name: Buffer }
 
 /** A file opened for the check. Call `close` only while no lock on the file is held, because closing releases locks. */

@@ -6,12 +6,14 @@ import type { ScryptPool } from '../derivation/ScryptPool.js'
 import { KmdError } from '../errors.js'
 import { BlankPasswords } from './BlankPasswords.js'
 import * as Blob from './Blob.js'
+import * as CheckedDatabase from './CheckedDatabase.js'
 import type { PasswordThrottle } from './PasswordThrottle.js'
 import * as Secret from './Secret.js'
 import * as Sqlite from './Sqlite.js'
-import { UnlockedWallet, WalletFiles } from './UnlockedWallet.js'
+import { UnlockedWallet } from './UnlockedWallet.js'
 import { type Entry, type Problem, WalletDirectory } from './WalletDirectory.js'
-import { type Encrypted, WalletFile } from './WalletFile.js'
+import { type WalletFile, WalletFiles } from './WalletFile.js'
+import type { Encrypted } from './WalletFormat.js'
 
 export const maxNameLength = 64
 
@@ -92,7 +94,7 @@ export class Wallets {
         }
         const file = fileName(name, id)
         await Sqlite.retryWhileLocked(() =>
-          WalletFile.create(join(this.#options.directory, file), { id, name }, encrypted),
+          CheckedDatabase.create(join(this.#options.directory, file), { id, name }, encrypted),
         )
         this.#directory.touch(file)
       } finally {

@@ -1,4 +1,4 @@
-/** Reads JSON tokens from bytes, as the Go daemon does: white space, literals, numbers and strings. */
+/** Reads JSON tokens from bytes, as the Go daemon does: white space, literals, numbers, strings and base64. */
 
 import type { Wire } from '@latchkey/kmd-api'
 import { KmdError } from '../errors.js'
@@ -185,4 +185,174 @@ function writeUtf8(out: Buffer, at: number, codePoint: number): number {
   }
   out[at] = ((0xf00 >> length) & 0xff) | rest
   return length
+}
+
+/**
+ * Reads a small integer. A body may consist of half a million of them, so each is read from the bytes without a string, a
+ * copy or a regular expression.
+ */
+export function readUint8(cursor: Cursor): number {
+  const { bytes, at } = cursor
+  // The usual element of a byte array: one to three digits and a terminator.
+  const first = bytes[at]! - 0x30
+  if (first >= 0 && first <= 9) {
+    let value = first
+    let end = at + 1
+    for (let digit = bytes[end]! - 0x30; digit >= 0 && digit <= 9 && end < at + 3; digit = bytes[++end]! - 0x30) {
+      value = value * 10 + digit
+    }
+    const next = bytes[end]
+    if (next === comma || next === closeBracket || next === closeBrace) {
+      if (value > 255) refuse()
+      cursor.at = end
+      return value
+    }
+  }
+  const token = peek(cursor)
+  if (token === 0x6e) {
+    literal(cursor, 'null')
+    return 0
+  }
+  const start = cursor.at
+  if (token !== quote) return parseUint8(bytes, start, skipNumberLetters(cursor))
+  // Quoted integers are mostly digits without escapes.
+  let end = start + 1
+  for (let digit = bytes[end]! - 0x30; digit >= 0 && digit <= 9; digit = bytes[++end]! - 0x30);
+  if (bytes[end] === quote) {
+    cursor.at = end + 1
+    return end === start + 1 ? 0 : parseUint8(bytes, start + 1, end)
+  }
+  const quoted = readString(cursor)
+  return quoted.length === 0 ? 0 : parseUint8(quoted, 0, quoted.length)
+}
+
+const maxDigits = 1024
+const maxExponentDigits = 4
+
+/** Parses an integer in any decimal notation (`1.0`, `10e-1`, `+007`) whose value is 0 to 255; never a minus sign. */
+function parseUint8(bytes: Buffer, start: number, end: number): number {
+  let at = bytes[start] === 0x2b ? start + 1 : start
+  let digits = 0
+  // The digits without zeros at either end, and the number of zeros after the last one.
+  let value = 0
+  let zeros = 0
+  let fraction = 0
+  let isFraction = false
+  for (; at < end; at++) {
+    const byte = bytes[at]!
+    if (byte === 0x2e && !isFraction) {
+      isFraction = true
+      continue
+    }
+    const digit = byte - 0x30
+    if (digit < 0 || digit > 9) break
+    if (++digits > maxDigits) refuse()
+    if (isFraction) fraction++
+    if (digit !== 0) {
+      value = value * 10 ** (zeros + 1) + digit
+      zeros = 0
+      // The rest can add zeros but cannot make the value smaller: a digit after the point would have to be zero.
+      if (value > 255) refuse()
+    } else if (value !== 0) {
+      zeros++
+    }
+  }
+  if (digits === 0) refuse()
+  const exponent = (at < end ? readExponent(bytes, at, end) : 0) - fraction + zeros
+  if (value === 0) return 0
+  if (exponent < 0 || exponent > 2) refuse()
+  const result = value * 10 ** exponent
+  return result <= 255 ? result : refuse()
+}
+
+function readExponent(bytes: Buffer, start: number, end: number): number {
+  if (bytes[start] !== 0x65 && bytes[start] !== 0x45) refuse()
+  const sign = bytes[start + 1]
+  const first = sign === 0x2b || sign === 0x2d ? start + 2 : start + 1
+  if (first >= end || end - first > maxExponentDigits) refuse()
+  let exponent = 0
+  for (let at = first; at < end; at++) {
+    const digit = bytes[at]! - 0x30
+    if (digit < 0 || digit > 9) refuse()
+    exponent = exponent * 10 + digit
+  }
+  return sign === 0x2d ? -exponent : exponent
+}
+
+/**
+ * Standard base64 with padding, as read by the reference: line breaks inside are skipped, and anything else outside the
+ * alphabet is rejected. `Buffer.from(text, 'base64')` accepts URL-safe, unpadded and damaged text, so it is used only
+ * after the check.
+ */
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+
+const values = new Uint8Array(256).fill(0xff)
+for (let i = 0; i < alphabet.length; i++) values[alphabet.charCodeAt(i)] = i
+
+const padding = 0x3d
+
+/** Returns the bytes; undefined if the text is not base64. Removes line breaks from `text` in place. */
+export function decodeBase64(text: Buffer): Buffer | undefined {
+  const decoded = decodeClean(text)
+  if (decoded !== undefined) return decoded
+  return text.includes(0x0a) || text.includes(0x0d) ? decodeClean(withoutLineBreaks(text)) : undefined
+}
+
+function decodeClean(text: Buffer): Buffer | undefined {
+  const { length } = text
+  if (length % 4 !== 0) return undefined
+  if (length === 0) return Buffer.alloc(0)
+  const pads = text[length - 1] !== padding ? 0 : text[length - 2] !== padding ? 1 : 2
+  const out = Buffer.allocUnsafe((length / 4) * 3 - pads)
+  const whole = pads === 0 ? length : length - 4
+  let at = 0
+  let seen = 0
+  for (let i = 0; i < whole; i += 4) {
+    const first = values[text[i]!]!
+    const second = values[text[i + 1]!]!
+    const third = values[text[i + 2]!]!
+    const fourth = values[text[i + 3]!]!
+    seen |= first | second | third | fourth
+    out[at++] = (first << 2) | (second >>> 4)
+    out[at++] = (second << 4) | (third >>> 2)
+    out[at++] = (third << 6) | fourth
+  }
+  if (pads > 0) {
+    const first = values[text[whole]!]!
+    const second = values[text[whole + 1]!]!
+    const third = pads === 1 ? values[text[whole + 2]!]! : 0
+    seen |= first | second | third
+    out[at++] = (first << 2) | (second >>> 4)
+    if (pads === 1) out[at++] = (second << 4) | (third >>> 2)
+  }
+  if (seen < 64) return out
+  // It may be a part of a key.
+  out.fill(0)
+  return undefined
+}
+
+/** In place, so that a possible key is not in a second buffer. */
+function withoutLineBreaks(text: Buffer): Buffer {
+  let length = 0
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at]!
+    if (byte !== 0x0a && byte !== 0x0d) text[length++] = byte
+  }
+  return text.subarray(0, length)
+}
+
+const letters = Buffer.from(alphabet)
+
+/** Writes base64 with padding to `out` and returns its end. A secret must not become a JavaScript string. */
+export function encodeBase64Into(out: Uint8Array, start: number, bytes: Uint8Array): number {
+  let at = start
+  for (let i = 0; i < bytes.length; i += 3) {
+    const left = bytes.length - i
+    const group = (bytes[i]! << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0)
+    out[at++] = letters[group >>> 18]!
+    out[at++] = letters[(group >>> 12) & 63]!
+    out[at++] = left > 1 ? letters[(group >>> 6) & 63]! : padding
+    out[at++] = left > 2 ? letters[group & 63]! : padding
+  }
+  return at
 }

@@ -4,7 +4,7 @@
  */
 
 import type { Member, MembersOf, Wire } from '@latchkey/kmd-api'
-import { encodeBase64Into } from './JsonBytes.js'
+import { encodeBase64Into } from './JsonLexer.js'
 import { write as writeText } from './Wire.js'
 
 /** Whether a response has a secret key. Keys inside lists are public. */

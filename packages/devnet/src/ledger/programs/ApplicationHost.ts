@@ -1,10 +1,8 @@
 /** The state of a group as application calls read and change it, and their inner transactions. */
-import type { Transaction } from '@latchkey/algorand'
 import type { AccountView, ApplicationLedger, Ledger as ChainReader, Effects, InnerGroup } from '@latchkey/avm'
 import { minBalance, noApps } from '../Account.js'
-import { apply } from '../apply/index.js'
-import { moveAlgos } from '../apply/Payment.js'
-import { type Chain, checkWellFormed } from '../checkWellFormed.js'
+import { apply, takeFee } from '../apply/index.js'
+import { type Chain, checkWellFormed } from '../IncomingTransaction.js'
 import * as MapKey from '../MapKey.js'
 import type { StateOverlay } from '../StateOverlay.js'
 import type { StateReader } from '../StateReader.js'
@@ -96,13 +94,4 @@ function applyInner({ group, index, effects, chain, round, overlay }: Inner): vo
     apply(txn, { sender: MapKey.of(txn.snd), overlay, round, outcome: effects })
     group.record(index, effects)
   }
-}
-
-/** Moves the fee of a transaction, and rekeys its sender. */
-export function takeFee(overlay: StateOverlay, txn: Transaction.Transaction, { feeSink }: Chain): void {
-  const sender = MapKey.of(txn.snd)
-  moveAlgos(overlay, sender, feeSink, txn.fee ?? 0n)
-  if (txn.rekey === undefined) return
-  const to = MapKey.of(txn.rekey)
-  overlay.putAccount(sender, { ...overlay.account(sender), authorizer: to === sender ? undefined : to })
 }

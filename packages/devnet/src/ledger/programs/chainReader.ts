@@ -2,11 +2,10 @@
 import { Msgpack } from '@latchkey/algorand'
 import type { BlockHeader, Ledger } from '@latchkey/avm'
 import type { Block } from '../Block.js'
-import type { Chain } from '../checkWellFormed.js'
 import type { History } from '../History.js'
+import type { Chain } from '../IncomingTransaction.js'
 import * as MapKey from '../MapKey.js'
-import type { State } from '../State.js'
-import type { OnlineStake } from '../Totals.js'
+import type { OnlineStake, State } from '../State.js'
 import type { ProgramChain } from './ApplicationHost.js'
 import * as avm from './avm.js'
 

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { Bytes, Hash, Msgpack, Submission } from '@latchkey/algorand'
 import type { Outcome } from '../../ledger/apply/index.js'
 import * as Block from '../../ledger/Block.js'
-import * as Commitment from '../../ledger/Commitment.js'
 import * as MapKey from '../../ledger/MapKey.js'
 import * as Delta from '../../ledger/programs/Delta.js'
 import { base64, type JsonCursor } from './JsonCursor.js'
@@ -95,7 +94,7 @@ function readHeader(member: JsonCursor): Header {
 function blockOf({ bytes, numbers, hashes }: Header, transactions: JsonCursor): Block.Block {
   const read = transactions.list().map(readTransaction)
   const entries = read.map(({ entry }) => entry)
-  const roots = Commitment.ofRound(numbers.rnd, entries)
+  const roots = Block.rootsOfRound(numbers.rnd, entries)
   // The first block commits to an empty list.
   const isNonEmptyGenesis = numbers.rnd === 0n && entries.length > 0
   if (
@@ -117,7 +116,7 @@ function blockOf({ bytes, numbers, hashes }: Header, transactions: JsonCursor): 
   }
 }
 
-function readTransaction(member: JsonCursor): { transaction: Block.BlockTransaction; entry: Commitment.Entry } {
+function readTransaction(member: JsonCursor): { transaction: Block.BlockTransaction; entry: Block.CommitmentEntry } {
   const it = member.object(
     ['signed'],
     ['closingAmount', 'assetClosingAmount', 'createdAssetId', 'createdAppId', 'delta'],

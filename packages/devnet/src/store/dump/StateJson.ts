@@ -1,9 +1,9 @@
 /** The state as JSON. Sorted, so that equal states give equal texts. Sums are checked when it is read. */
 import { Hash } from '@latchkey/algorand'
 import { type Account, type Asset, isNone, none } from '../../ledger/Account.js'
-import type { ClockState } from '../../ledger/Clock.js'
 import * as Consensus from '../../ledger/Consensus.js'
 import type { Genesis } from '../../ledger/Genesis.js'
+import type { ClockState } from '../../ledger/LedgerChange.js'
 import * as MapKey from '../../ledger/MapKey.js'
 import type { HeldAsset, StateCopy } from '../../ledger/State.js'
 import { holdingKey, leaseKey } from '../../ledger/StateReader.js'

@@ -16,7 +16,7 @@ import * as Secret from '../../wallet/Secret.js'
 import type { Agent, AgentRefusal } from '../Agent.js'
 import type { Claim } from '../AgentsApi.js'
 import type { ApprovalAnswer, ApprovalGate, ApprovalRequest as GateRequest } from '../ApprovalGate.js'
-import { type Facts, isRefusal } from '../PaymentFacts.js'
+import { type Facts, isRefusal } from '../Decision.js'
 import {
   type Approval,
   type ApprovalState,

@@ -4,7 +4,7 @@
  */
 import { Transaction, UptoProgram, type UptoTerms } from '@latchkey/algorand'
 import type { AgentRefusal } from '../Agent.js'
-import { type Facts, isRefusal, readFacts, uptoFacts } from '../PaymentFacts.js'
+import { type Facts, isRefusal, readFacts, uptoFacts } from '../Decision.js'
 import type { Approval } from './Approval.js'
 
 /** `transaction` of an authorization is the transfer of its maximum. */

@@ -1,5 +1,5 @@
-/** Addresses and wallets as members of requests and responses. */
-import { Address } from '@latchkey/algorand'
+/** Addresses, wallets and transactions as members of requests and responses. */
+import { Address, type Transaction, TransactionFile } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import type { Entry } from '../wallet/WalletDirectory.js'
 import { driverName, driverVersion } from '../wallet/WalletFormat.js'
@@ -50,4 +50,25 @@ export function decodeAddress(text: string): Uint8Array {
   } catch (error) {
     throw new KmdError('bad_address', { cause: error })
   }
+}
+
+/** The transactions of a request, signed or unsigned. */
+export function readTransactions(given: Uint8Array): TransactionFile.Member[] {
+  try {
+    return TransactionFile.decode(given)
+  } catch (error) {
+    if (error instanceof TransactionFile.DecodeError) throw new KmdError('bad_transaction', { cause: error })
+    throw error
+  }
+}
+
+/** Reads a single transaction, signed or unsigned. */
+export function readTransaction(given: Uint8Array): Transaction.Canonical {
+  const [member, ...others] = readTransactions(given)
+  if (member === undefined || others.length > 0) {
+    throw new KmdError('bad_transaction', {
+      message: 'send one transaction: each member of a group is decided separately',
+    })
+  }
+  return { bytes: member.bytes, sender: member.transaction.snd }
 }

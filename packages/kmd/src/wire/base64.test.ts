@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { decodeBase64 } from './JsonBytes.js'
+import { decodeBase64 } from './JsonLexer.js'
 import '../../../../test/seed.mjs'
 
 const decode = (text: string): string | undefined => decodeBase64(Buffer.from(text, 'latin1'))?.toString('hex')
