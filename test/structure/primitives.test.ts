@@ -17,7 +17,7 @@ const primitives: readonly (readonly [name: string, trace: RegExp, home: string]
     'packages/system/src/Sqlite.ts',
   ],
   ['the Prometheus writer', /# HELP/, 'packages/system/src/Prometheus.ts'],
-  ['the loader of sodium', /\('sodium-native'\)|from 'sodium-native'/, 'packages/algorand/src/crypto/sodium.ts'],
+  ['the loader of sodium', /\('sodium-native'\)|from 'sodium-native'/, 'packages/algorand/src/platform/sodium.ts'],
   // Combined with `AbortSignal.timeout`, it may never abort.
   ['the signal of several sources', /AbortSignal\.any\(/, 'packages/algorand/src/TimeLimit.ts'],
   ['the edit distance', /function (?:editDistance|levenshtein|distance)\b/i, 'packages/algorand/src/Suggestion.ts'],

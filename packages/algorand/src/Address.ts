@@ -23,7 +23,7 @@ export function encode(publicKey: Uint8Array): string {
   for (let index = 0; index < checksumLength; index++) {
     bytes[publicKeyLength + index] = digest[digest.length - checksumLength + index]!
   }
-  return Bytes.encodeBase32(bytes)
+  return Bytes.toBase32(bytes)
 }
 
 /**
@@ -35,7 +35,7 @@ export function decode(text: string): Uint8Array {
   if (text.length !== textLength) {
     throw new AddressError('invalid_address', `an address has ${textLength} characters, not ${text.length}`)
   }
-  const bytes = Bytes.decodeBase32(text)
+  const bytes = Bytes.fromBase32(text)
   if (bytes === undefined) throw new AddressError('invalid_address', 'an address is written in upper-case base32')
   const publicKey = bytes.slice(0, publicKeyLength)
   const digest = Hash.sha512_256(publicKey)

@@ -1,5 +1,5 @@
 /** Ed25519 keys and signatures (RFC 8032), verified as strictly as libsodium does on every platform. */
-import * as crypto from '#crypto'
+import * as platform from '#platform'
 import { errors } from './errors.js'
 import { LatchkeyError } from './LatchkeyError.js'
 
@@ -27,7 +27,7 @@ export function keyPairFromSeed(seed: Uint8Array, secretKeyOut?: Uint8Array): Ke
   const secretKey = secretKeyOut ?? new Uint8Array(secretKeyLength)
   expectLength('secret key', secretKey, secretKeyLength)
   const publicKey = new Uint8Array(publicKeyLength)
-  crypto.writeKeyPair(publicKey, secretKey, seed)
+  platform.writeKeyPair(publicKey, secretKey, seed)
   return { publicKey, secretKey }
 }
 
@@ -38,7 +38,7 @@ export function keyPairFromSeed(seed: Uint8Array, secretKeyOut?: Uint8Array): Ke
  */
 export function publicKey(seed: Uint8Array): Uint8Array {
   const pair = keyPairFromSeed(seed)
-  crypto.wipe(pair.secretKey)
+  platform.wipe(pair.secretKey)
   return pair.publicKey
 }
 
@@ -50,7 +50,7 @@ export function publicKey(seed: Uint8Array): Uint8Array {
 export function sign(message: Uint8Array, secretKey: Uint8Array): Uint8Array {
   expectLength('secret key', secretKey, secretKeyLength)
   const signature = new Uint8Array(signatureLength)
-  crypto.sign(signature, message, secretKey)
+  platform.sign(signature, message, secretKey)
   return signature
 }
 
@@ -60,7 +60,7 @@ export function sign(message: Uint8Array, secretKey: Uint8Array): Uint8Array {
  */
 export function verify(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean {
   if (signature.length !== signatureLength || publicKey.length !== publicKeyLength) return false
-  return crypto.verify(signature, message, publicKey)
+  return platform.verify(signature, message, publicKey)
 }
 
 function expectLength(what: string, bytes: Uint8Array, length: number): void {

@@ -1,5 +1,5 @@
 /** Hashes, and the domain prefixes that separate hashes and signatures by purpose. */
-import * as crypto from '#crypto'
+import * as platform from '#platform'
 import { errors } from './errors.js'
 import * as Bytes from './internal/Bytes.js'
 import { LatchkeyError } from './LatchkeyError.js'
@@ -24,7 +24,7 @@ export const domains = {
 export type Domain = (typeof domains)[keyof typeof domains]
 
 const prefixes = new Map<Domain, Uint8Array>(
-  Object.values(domains).map((domain) => [domain, Bytes.encodeText(domain).slice()]),
+  Object.values(domains).map((domain) => [domain, Bytes.fromUtf8(domain).slice()]),
 )
 
 const digestLength = 32
@@ -32,17 +32,17 @@ const textLength = 52
 
 /** SHA-512/256, the hash of Algorand. It has its own initial state and is not truncated SHA-512. */
 export function sha512_256(data: Uint8Array): Uint8Array {
-  return crypto.sha512_256(data)
+  return platform.sha512_256(data)
 }
 
 /** SHA-256. */
 export function sha256(data: Uint8Array): Uint8Array {
-  return crypto.sha256(data)
+  return platform.sha256(data)
 }
 
 /** HMAC with SHA-256 (RFC 2104). */
 export function hmacSha256(key: Uint8Array, data: Uint8Array): Uint8Array {
-  return crypto.hmacSha256(key, data)
+  return platform.hmacSha256(key, data)
 }
 
 /** SHA-512/256 of the domain's prefix followed by the parts. */
@@ -64,12 +64,12 @@ export function prefixed(domain: Domain, ...parts: readonly Uint8Array[]): Uint8
  */
 export function toText(digest: Uint8Array): string {
   if (digest.length !== digestLength) throw new HashError(`a digest has ${digestLength} bytes, not ${digest.length}`)
-  return Bytes.encodeBase32(digest)
+  return Bytes.toBase32(digest)
 }
 
 /** Decodes a digest. Returns undefined for anything but the exact spelling of {@link toText}. */
 export function fromText(text: string): Uint8Array | undefined {
-  return text.length === textLength ? Bytes.decodeBase32(text) : undefined
+  return text.length === textLength ? Bytes.fromBase32(text) : undefined
 }
 
 /** The bytes are not a digest. */

@@ -1,5 +1,5 @@
 /** Derives the keys of a wallet from its master key, like the Go daemon. */
-import * as crypto from '#crypto'
+import * as platform from '#platform'
 import { errors } from './errors.js'
 import * as Bytes from './internal/Bytes.js'
 import { LatchkeyError } from './LatchkeyError.js'
@@ -9,7 +9,7 @@ const maxIndex = 2n ** 63n - 1n
 
 /**
  * Returns the seed of a wallet's key by its index. This is only the expand step of HKDF (RFC 5869): the master key is
- * already uniform, so nothing needs to be extracted, and one block of output suffices. `crypto.hkdf` always extracts
+ * already uniform, so nothing needs to be extracted, and one block of output suffices. `platform.hkdf` always extracts
  * first and would give different keys.
  *
  * @throws KeyDerivationError with the code `invalid_key_length` or `invalid_key_index`.
@@ -27,7 +27,7 @@ export function seed(masterDerivationKey: Uint8Array, index: bigint | number): U
   if (index < 0 || index > maxIndex) {
     throw new KeyDerivationError('invalid_key_index', 'a key index must be between 0 and 2^63 - 1')
   }
-  return crypto.hmacSha512_256(masterDerivationKey, Bytes.encodeText(`AlgorandDeterministicKey-${index}\x01`))
+  return platform.hmacSha512_256(masterDerivationKey, Bytes.fromUtf8(`AlgorandDeterministicKey-${index}\x01`))
 }
 
 /** No key can be derived from these values. */

@@ -111,7 +111,7 @@ export class Reader {
    * Reads the content of a str or bin as text. Rejects text that is not UTF-8, because it could not be written back.
    */
   str(): string {
-    const text = Bytes.decodeText(this.view())
+    const text = Bytes.toUtf8(this.view())
     if (text === undefined) throw new DecodeError('text is not UTF-8')
     return text
   }
@@ -314,7 +314,7 @@ export class Writer {
 
   /** Writes text. */
   str(text: string): this {
-    return this.strBytes(Bytes.encodeText(text))
+    return this.strBytes(Bytes.fromUtf8(text))
   }
 
   /** Writes bytes marked as text, for text that is not UTF-8 and so has no string form. */

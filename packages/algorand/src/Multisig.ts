@@ -3,12 +3,11 @@ import * as Ed25519 from './Ed25519.js'
 import { errors } from './errors.js'
 import * as Hash from './Hash.js'
 import * as Bytes from './internal/Bytes.js'
-import * as Decode from './internal/Decode.js'
-import * as Encode from './internal/Encode.js'
+import * as Codec from './internal/Codec.js'
 import type { ValueOf } from './internal/Schema.js'
 import { multisig as schema } from './internal/SignatureSchema.js'
 import { LatchkeyError } from './LatchkeyError.js'
-import { DecodeError, Reader, Writer } from './Msgpack.js'
+import { DecodeError, Reader } from './Msgpack.js'
 
 /** The preimage of a multisig address. The order of the keys matters, and a key may occur more than once. */
 export type Multisig = { version: number; threshold: number; publicKeys: readonly Uint8Array[] }
@@ -115,9 +114,7 @@ export function verify(signature: Signature, message: Uint8Array): boolean {
  * @throws EncodeError
  */
 export function encode(signature: Signature): Uint8Array {
-  const writer = new Writer()
-  Encode.encode(schema, signature, writer)
-  return writer.bytes()
+  return Codec.encode(schema, signature)
 }
 
 /**
@@ -126,7 +123,7 @@ export function encode(signature: Signature): Uint8Array {
  * @throws DecodeError
  */
 export function decode(bytes: Uint8Array): Signature {
-  const value = Decode.decode(schema, new Reader(bytes))
+  const value = Codec.decode(schema, new Reader(bytes))
   if (value === undefined) throw new DecodeError('no multisig signature')
   return value as Signature
 }

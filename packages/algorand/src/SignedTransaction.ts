@@ -1,12 +1,11 @@
 /** Signed transactions in the form that is sent to a node. */
 import * as Ed25519 from './Ed25519.js'
 import * as Bytes from './internal/Bytes.js'
-import * as Decode from './internal/Decode.js'
-import * as DecodedTransaction from './internal/DecodedTransaction.js'
-import * as Encode from './internal/Encode.js'
+import * as CanonicalForm from './internal/CanonicalForm.js'
+import * as Codec from './internal/Codec.js'
 import type { ValueOf } from './internal/Schema.js'
 import { signedTransaction as schema } from './internal/SignatureSchema.js'
-import { DecodeError, Reader, Writer } from './Msgpack.js'
+import { DecodeError, Reader } from './Msgpack.js'
 
 export { DecodeError, EncodeError } from './Msgpack.js'
 
@@ -22,15 +21,13 @@ export type LogicSignature = NonNullable<SignedTransaction['lsig']>
  * @throws EncodeError
  */
 export function encode(signed: SignedTransaction): Uint8Array {
-  const writer = new Writer()
-  Encode.encode(schema, signed, writer)
-  return writer.bytes()
+  return Codec.encode(schema, signed)
 }
 
 /** The result of {@link decodeFirst}: the values, their canonical bytes, the id, and where the next one begins. */
-export type Decoded = DecodedTransaction.DecodedTransaction<SignedTransaction>
+export type Decoded = CanonicalForm.DecodedTransaction<SignedTransaction>
 
-const form = /* @__PURE__ */ DecodedTransaction.formOf(schema)
+const form = /* @__PURE__ */ CanonicalForm.formOf(schema)
 
 /**
  * Reads one signed transaction. Bytes after it are ignored.
@@ -38,7 +35,7 @@ const form = /* @__PURE__ */ DecodedTransaction.formOf(schema)
  * @throws DecodeError
  */
 export function decode(bytes: Uint8Array): SignedTransaction {
-  return required(Decode.decode(schema, new Reader(bytes))) as SignedTransaction
+  return required(Codec.decode(schema, new Reader(bytes))) as SignedTransaction
 }
 
 /**
@@ -47,7 +44,7 @@ export function decode(bytes: Uint8Array): SignedTransaction {
  * @throws DecodeError
  */
 export function decodeFirst(bytes: Uint8Array): Decoded {
-  return required(DecodedTransaction.decode<SignedTransaction>(form, new Reader(bytes)))
+  return required(CanonicalForm.decode<SignedTransaction>(form, new Reader(bytes)))
 }
 
 function required<T>(decoded: T | undefined): T {

@@ -2,8 +2,7 @@
 import * as Hash from './Hash.js'
 import * as Bytes from './internal/Bytes.js'
 import * as CanonicalForm from './internal/CanonicalForm.js'
-import * as Decode from './internal/Decode.js'
-import * as Encode from './internal/Encode.js'
+import * as Codec from './internal/Codec.js'
 import type { ValueOf } from './internal/Schema.js'
 import { transaction as schema } from './internal/TransactionSchema.js'
 import { DecodeError, Reader, Writer } from './Msgpack.js'
@@ -30,7 +29,7 @@ export type Canonical = {
  * @throws DecodeError for unknown fields, values out of bounds, and a missing type or sender.
  */
 export function decode(bytes: Uint8Array): Transaction {
-  const value = Decode.decode(schema, new Reader(bytes))
+  const value = Codec.decode(schema, new Reader(bytes))
   if (value === undefined) throw new DecodeError('no transaction')
   return value as Transaction
 }
@@ -42,9 +41,7 @@ export function decode(bytes: Uint8Array): Transaction {
  * @throws EncodeError
  */
 export function encode(transaction: Transaction): Uint8Array {
-  const writer = new Writer()
-  Encode.encode(schema, transaction, writer)
-  return writer.bytes()
+  return Codec.encode(schema, transaction)
 }
 
 const senderIndex = schema.byName.get('snd')!.index
@@ -118,10 +115,10 @@ export function digest(transaction: Transaction | Uint8Array): Uint8Array {
  * @throws EncodeError for a transaction that cannot be encoded.
  */
 export function id(transaction: Transaction | Uint8Array): string {
-  return Bytes.encodeBase32(digest(transaction))
+  return Bytes.toBase32(digest(transaction))
 }
 
 /** Encodes the 32 bytes of {@link digest} as the displayed id. */
 export function encodeId(digestBytes: Uint8Array): string {
-  return Bytes.encodeBase32(digestBytes)
+  return Bytes.toBase32(digestBytes)
 }

@@ -1,7 +1,7 @@
 /** The entry `@latchkey/algorand/sodium`, for Node only: libsodium as used by the daemon. */
-import { hasBinary, require, type Sodium } from './crypto/sodium.js'
+import { hasBinary, require, type Sodium } from './platform/sodium.js'
 
-export type { Sodium } from './crypto/sodium.js'
+export type { Sodium } from './platform/sodium.js'
 
 /**
  * libsodium through sodium-native, an optional peer dependency. It is loaded on first use, because loading takes a

@@ -1,5 +1,5 @@
 export { createTransport } from '#transport'
-export { createFetchTransport, type Fetch, usesPlainFetch } from './fetch.js'
+export { createFetchTransport, type Fetch } from './fetch.js'
 export * as Server from './Server.js'
 export {
   type Address,
@@ -11,4 +11,5 @@ export {
   type TransportOptions,
   type TransportRequest,
   type TransportResponse,
+  usesPlainFetch,
 } from './Transport.js'

@@ -5,15 +5,17 @@
 
 import { BoundedMap } from '@latchkey/algorand'
 import { Connection, type ConnectionOptions, Exchange, requestHead } from './Connection.js'
-import { CollectedBody, createFetchTransport, usesPlainFetch } from './fetch.js'
+import { createFetchTransport } from './fetch.js'
 import { type ResponseHead, valuesOf } from './ResponseReader.js'
 import { keyOf } from './Server.js'
 import {
+  CollectedBody,
   type Transport,
   TransportError,
   type TransportOptions,
   type TransportRequest,
   type TransportResponse,
+  usesPlainFetch,
 } from './Transport.js'
 
 /** The default if the server announces no time. Many load balancers close connections that are idle for a minute. */

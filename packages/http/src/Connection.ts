@@ -1,13 +1,14 @@
 /** One connection. Requests are read and answered one after the other, regardless of how far ahead the peer sends. */
 import type { Socket } from 'node:net'
 import { BodyError, type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
-import { type ConnectionOptions, keepAliveValue, lazyEnds } from './Limits.js'
-import { type BodySource, dropConnection, type HostResponse, isSecret, isSource, type RawRequest } from './Message.js'
+import { type ConnectionOptions, lazyEnds } from './Limits.js'
+import { type BodySource, dropConnection, type HostResponse, type RawRequest } from './Message.js'
 import type * as RequestHead from './RequestHead.js'
-import { HeadParser } from './RequestHead.js'
+import { HeadParser, knownMethod } from './RequestHead.js'
 import * as RequestId from './RequestId.js'
-import { knownMethod, noRoute } from './RequestRecord.js'
+import { noRoute } from './RequestRecord.js'
 import * as ResponseWriter from './ResponseWriter.js'
+import { isSecret, isSource, keepAliveValue } from './ResponseWriter.js'
 
 const nothing = Buffer.alloc(0)
 type PendingBody = {

@@ -1,7 +1,9 @@
-/** Converts between the two forms of a handler: the host's own and the web-standard one. */
-import { BodyError, Pieces, tooLarge } from './BodyReader.js'
-import { defaultLimits } from './Limits.js'
-import { textResponse, toRequest, unreadResponse } from './lightMessages.js'
+/**
+ * Calls fetch handlers. Their `Request` and `Response` are cheap: commonly used members come directly from the raw
+ * message, and a real one is built only for the rest. Building one for every request takes longer than everything else
+ * the host does.
+ */
+import { BodyError } from './BodyReader.js'
 import {
   type BodySource,
   type ConnectionInfo,
@@ -9,95 +11,10 @@ import {
   type FetchHandler,
   type HostHandler,
   type HostResponse,
-  type RawHandler,
   type RawRequest,
   type RawResponse,
 } from './Message.js'
-
-/** The raw handlers behind handlers made by `toFetch`. The host calls them directly. */
-const rawHandlers = new WeakMap<FetchHandler, RawHandler>()
-
-/** Options of {@link toFetch}. */
-export type ToFetchOptions = {
-  /**
-   * The longest body that is read.
-   * @default 1 MiB
-   */
-  bodyBytes?: number
-}
-
-/**
- * Returns the web-standard form of a raw handler, for any server. A `Server` of this package calls the raw form
- * directly.
- *
- * @example
- * ```ts
- * const fetch = toFetch(() => ({ status: 200, headers: ['Content-Type', 'text/plain'], body: 'hello' }))
- * const response = await fetch(new Request('http://localhost/'))
- * ```
- */
-export function toFetch(
-  handler: RawHandler,
-  { bodyBytes = defaultLimits.bodyBytes }: ToFetchOptions = {},
-): FetchHandler {
-  const fetch: FetchHandler = async (request, info) => {
-    const response = await handler(toRawRequest(request, info, bodyBytes))
-    return response === dropConnection ? Response.error() : toResponse(response, request.method)
-  }
-  rawHandlers.set(fetch, handler)
-  return fetch
-}
-
-function toRawRequest(request: Request, info: ConnectionInfo | undefined, limit: number): RawRequest {
-  const { headers, signal } = request
-  const url = new URL(request.url)
-  return {
-    method: request.method,
-    target: url.pathname + url.search,
-    // Hosts omit the header if the URL contains the host.
-    header: (name) => headers.get(name) ?? (name === 'host' ? url.host : undefined),
-    localAddress: () => info?.localAddress,
-    remoteAddress: () => info?.remoteAddress,
-    onClose: (listener) => {
-      if (signal.aborted) queueMicrotask(listener)
-      else signal.addEventListener('abort', listener, { once: true })
-    },
-    authenticated: (holder) => info?.authenticated?.(holder) ?? true,
-    id: info?.requestId,
-    matched: (route) => info?.matched?.(route),
-    concerns: (payment) => info?.concerns?.(payment),
-    body: (lower = limit) => readBody(request, Math.min(limit, lower)),
-  }
-}
-
-async function readBody(request: Request, limit: number): Promise<Buffer> {
-  if (Number(request.headers.get('content-length') ?? 0) > limit) throw tooLarge(limit)
-  const pieces = new Pieces(limit)
-  for await (const chunk of request.body ?? []) {
-    pieces.add(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))
-  }
-  return pieces.take()
-}
-
-/** Secret bytes are wiped immediately: a `Response` has its own copy, for which the server is responsible. */
-function toResponse(raw: RawResponse, method: string): Response {
-  const response = copyToResponse(raw, method)
-  if (raw.wipe === true && raw.body instanceof Uint8Array) raw.body.fill(0)
-  return response
-}
-
-function copyToResponse({ status, headers, body }: RawResponse, method: string): Response {
-  const pairs: [string, string][] = []
-  for (let i = 0; i < headers.length; i += 2) pairs.push([headers[i]!, headers[i + 1]!])
-  if (hasNoBody(status)) return new Response(null, { status, headers: pairs })
-  if (method !== 'HEAD') return new Response(body, { status, headers: pairs })
-  return new Response(null, { status, headers: [...pairs, ['Content-Length', String(Buffer.byteLength(body))]] })
-}
-
-/** RFC 9110, section 6.4.1. */
-function hasNoBody(status: number): boolean {
-  return status === 204 || status === 205 || status === 304
-}
+import { rawHandlerOf } from './toFetch.js'
 
 /** The dependencies for serving a fetch handler. */
 export type FetchHost = {
@@ -107,7 +24,7 @@ export type FetchHost = {
 
 /** Returns the form in which a connection calls a fetch handler. An error of the handler becomes a response. */
 export function fromFetch(fetch: FetchHandler, host: FetchHost): HostHandler {
-  const rawHandler = rawHandlers.get(fetch)
+  const rawHandler = rawHandlerOf(fetch)
   if (rawHandler !== undefined) return rawHandler
   return (raw) => callFetch(fetch, () => toRequest(raw), infoOf(raw), host)
 }
@@ -115,13 +32,13 @@ export function fromFetch(fetch: FetchHandler, host: FetchHost): HostHandler {
 /** Calls a fetch handler for any host. */
 export async function callFetch(
   fetch: FetchHandler,
-  toRequest: () => Request,
+  makeRequest: () => Request,
   info: ConnectionInfo,
   { errorResponse, onError }: FetchHost,
 ): Promise<HostResponse> {
   let request: Request
   try {
-    request = toRequest()
+    request = makeRequest()
   } catch (error) {
     return errorResponse(400, `invalid HTTP request: ${(error as Error).message}`)
   }
@@ -229,5 +146,263 @@ function toSource(reader: ReadableStreamDefaultReader<Uint8Array>, ahead: Promis
       return value
     },
     cancel: () => void reader.cancel().catch(() => {}),
+  }
+}
+
+/** Methods that `Request` does not allow. */
+const forbiddenMethods = new Set(['CONNECT', 'TRACE', 'TRACK'])
+/** Targets and hosts that URL parsing does not change: no dot segments, no other notation of a number. */
+const plainTarget = /^(?:\/(?![./]|%2e)|[\w!$&()*+,;=:@~?.-]|%(?!2e))*$/i
+const plainHost =
+  /^(?:(?:(?!xn--)[a-z0-9-]+\.)*(?!xn--)[a-z][a-z0-9-]*|127\.0\.0\.1)(?::(?!80$)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?$/
+const decoder = new TextDecoder()
+
+/**
+ * Node's own `Request` stores its state in properties under these symbols. On Node 20 and 22, a light request therefore
+ * passes every check of `new Request(request)` and `fetch(request)`. Elsewhere a real one is used.
+ */
+let canBeLight: boolean | undefined
+
+/**
+ * Deferred to the first request, because loading Node's `Request` takes 30 ms, which would delay the start of a daemon.
+ */
+function prepare(): boolean {
+  const symbols = Object.getOwnPropertySymbols(new Request('http://localhost'))
+  LightRequest.inherit(symbols)
+  return symbols.some(({ description }) => description === 'state')
+}
+
+/**
+ * The request for a fetch handler.
+ *
+ * @throws TypeError if method or target cannot be represented as a `Request`.
+ */
+function toRequest(raw: RawRequest): Request {
+  if (forbiddenMethods.has(raw.method)) throw new TypeError(`the method ${raw.method} is not supported`)
+  const url = urlOf(raw.target, raw.header('host'))
+  canBeLight ??= prepare()
+  return canBeLight ? (new LightRequest(raw, url) as unknown as Request) : toRealRequest(raw, url, signalOf(raw))
+}
+
+/** Dot segments, which URL parsing would resolve, and backslashes, which it would turn into slashes. */
+const ambiguousPath = /\\|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i
+
+/**
+ * Returns the URL of a request target (RFC 9112, section 3.2).
+ *
+ * Rejects a path with dot segments or backslashes: a proxy that does not resolve them would see another path than the
+ * handler, and let through requests that it is configured to block.
+ *
+ * @throws TypeError if there is none.
+ */
+export function urlOf(target: string, hostHeader = ''): string {
+  const host = hostHeader === '' ? 'localhost' : hostHeader
+  if (target.startsWith('/') && plainTarget.test(target) && plainHost.test(host)) return `http://${host}${target}`
+  if (ambiguousPath.test(target.split('?', 1)[0]!)) throw new TypeError('the path has dot segments or backslashes')
+  if (/^https?:\/\//i.test(target)) return new URL(target).href
+  if (!target.startsWith('/')) throw new TypeError('the request target is not a path')
+  if (!/^[^/?#@\\]*$/.test(host)) throw new TypeError('the Host header is not a host')
+  // A fragment is not part of a request target.
+  return new URL(`http://${host}${target.replaceAll('#', '%23')}`).href
+}
+
+function signalOf(raw: RawRequest): AbortSignal {
+  const controller = new AbortController()
+  raw.onClose?.(() => controller.abort())
+  return controller.signal
+}
+
+function toRealRequest(raw: RawRequest, url: string, signal: AbortSignal): Request {
+  const init: RequestInit = { method: raw.method, headers: toHeaders(raw), signal }
+  if (!hasBody(raw)) return new Request(url, init)
+  return new Request(url, { ...init, body: toStream(raw), duplex: 'half' } as RequestInit)
+}
+
+function toHeaders(raw: RawRequest): Headers {
+  return new Headers([...(raw.headers ?? [])])
+}
+
+/** `Request` does not allow a body for `GET` and `HEAD`; the host skips one that was sent. */
+function hasBody({ method, header }: RawRequest): boolean {
+  if (method === 'GET' || method === 'HEAD') return false
+  return header('transfer-encoding') !== undefined || !/^0*$/.test(header('content-length') ?? '')
+}
+
+function toStream(raw: RawRequest): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const bytes = await raw.body()
+        if (bytes.length > 0) controller.enqueue(takeCopy(bytes))
+        controller.close()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** The received bytes may contain a password, and only the host can wipe them. */
+function takeCopy(received: Uint8Array): Uint8Array<ArrayBuffer> {
+  const copy = Uint8Array.from(received)
+  received.fill(0)
+  return copy
+}
+
+class LightRequest {
+  readonly #raw: RawRequest
+  readonly url: string
+  #headers: Headers | undefined
+  #signal: AbortSignal | undefined
+  #real: Request | undefined
+  #isRead = false
+
+  static inherit(stateSymbols: readonly symbol[]): void {
+    Object.setPrototypeOf(LightRequest.prototype, Request.prototype)
+    for (const symbol of stateSymbols) {
+      Object.defineProperty(LightRequest.prototype, symbol, {
+        get(this: LightRequest) {
+          return Reflect.get(this.#toReal(), symbol)
+        },
+      })
+    }
+  }
+
+  constructor(raw: RawRequest, url: string) {
+    this.#raw = raw
+    this.url = url
+  }
+
+  get method(): string {
+    return this.#raw.method
+  }
+
+  get headers(): Headers {
+    if (this.#real !== undefined) return this.#real.headers
+    this.#headers ??= toHeaders(this.#raw)
+    return this.#headers
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= signalOf(this.#raw)
+    return this.#signal
+  }
+
+  get body(): ReadableStream<Uint8Array> | null {
+    return hasBody(this.#raw) ? this.#toReal().body : null
+  }
+
+  get bodyUsed(): boolean {
+    return this.#isRead || this.#real?.bodyUsed === true
+  }
+
+  async text(): Promise<string> {
+    const received = await this.#read()
+    const text = decoder.decode(received)
+    received.fill(0)
+    return text
+  }
+
+  async json(): Promise<unknown> {
+    return JSON.parse(await this.text())
+  }
+
+  async arrayBuffer(): Promise<ArrayBuffer> {
+    return takeCopy(await this.#read()).buffer
+  }
+
+  async bytes(): Promise<Uint8Array> {
+    return takeCopy(await this.#read())
+  }
+
+  blob(): Promise<Blob> {
+    return this.#toReal().blob()
+  }
+
+  formData(): Promise<FormData> {
+    return this.#toReal().formData()
+  }
+
+  clone(): Request {
+    return this.#toReal().clone()
+  }
+
+  async #read(): Promise<Uint8Array> {
+    if (this.#real !== undefined) return new Uint8Array(await this.#real.arrayBuffer())
+    if (this.#isRead) throw new TypeError('Body is unusable: Body has already been read')
+    if (!hasBody(this.#raw)) return new Uint8Array()
+    this.#isRead = true
+    return this.#raw.body()
+  }
+
+  #toReal(): Request {
+    if (this.#real !== undefined) return this.#real
+    if (this.#isRead) {
+      this.#real = new Request(this.url, { method: this.method, headers: this.headers, signal: this.signal, body: '' })
+      this.#real.text().catch(() => {})
+    } else this.#real = toRealRequest(this.#raw, this.url, this.signal)
+    return this.#real
+  }
+}
+
+let canBeLightResponse: boolean | undefined
+
+/**
+ * As with a light request, Node's own `Response` stores its state under symbols on Node 20 and 22. Elsewhere a real one
+ * is used.
+ */
+function prepareResponse(): boolean {
+  const symbols = Object.getOwnPropertySymbols(new Response())
+  LightResponse.inherit(symbols)
+  return symbols.some(({ description }) => description === 'state')
+}
+
+/** Creates a text response. Its headers have lower-case names. */
+function textResponse(status: number, headers: readonly string[], body: string): Response {
+  canBeLightResponse ??= prepareResponse()
+  const raw = { status, headers: [...headers], body }
+  return canBeLightResponse ? (new LightResponse(raw) as unknown as Response) : toRealResponse(raw)
+}
+
+/**
+ * Returns the parts of a light response, or undefined for any other response, and for one that was read or may have
+ * changed.
+ */
+function unreadResponse(response: Response): RawResponse | undefined {
+  return canBeLightResponse === true && response instanceof LightResponse ? response.unread : undefined
+}
+
+function toRealResponse({ status, headers, body }: RawResponse): Response {
+  const pairs: [string, string][] = []
+  for (let i = 0; i < headers.length; i += 2) pairs.push([headers[i]!, headers[i + 1]!])
+  return new Response(body, { status, headers: pairs })
+}
+
+/**
+ * A `Response` whose text the host already has. A real one, with its stream, is built only if something reads it.
+ * Building and reading one takes longer than many handlers.
+ */
+class LightResponse {
+  readonly #raw: RawResponse
+  #real: Response | undefined
+
+  /** Every member of `Response` reads its state through these. */
+  static inherit(stateSymbols: readonly symbol[]): void {
+    Object.setPrototypeOf(LightResponse.prototype, Response.prototype)
+    for (const symbol of stateSymbols) {
+      Object.defineProperty(LightResponse.prototype, symbol, {
+        get(this: LightResponse) {
+          this.#real ??= toRealResponse(this.#raw)
+          return Reflect.get(this.#real, symbol)
+        },
+      })
+    }
+  }
+
+  constructor(raw: RawResponse) {
+    this.#raw = raw
+  }
+
+  get unread(): RawResponse | undefined {
+    return this.#real === undefined ? this.#raw : undefined
   }
 }

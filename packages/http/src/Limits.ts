@@ -15,7 +15,7 @@ export type Limits = {
   requestMs: number
   /**
    * Time between requests, and without progress of a response stream. Clients are told a shorter time; see
-   * {@link keepAliveValue}.
+   * `keepAliveValue`.
    */
   idleMs: number
   /**
@@ -40,27 +40,6 @@ export const defaultLimits: Limits = {
   connections: 1024,
   lingerMs: 2_000,
   stopMs: 10_000,
-}
-
-const keepAliveValues = new WeakMap<Limits, string>()
-/**
- * The share of the idle time that clients are told, because a request may be in flight when they stop using a
- * connection.
- */
-const announcedShare = 0.8
-
-/**
- * The value of `Connection` for a client that keeps its connections, with the time they are kept (RFC 2068, section
- * 19.7.1.1). A client that sent a request later might find the connection being closed.
- */
-export function keepAliveValue(limits: Limits): string {
-  let value = keepAliveValues.get(limits)
-  if (value === undefined) {
-    const seconds = Math.floor((limits.idleMs * announcedShare) / 1000)
-    value = seconds < 1 ? 'keep-alive' : `keep-alive\r\nKeep-Alive: timeout=${seconds}`
-    keepAliveValues.set(limits, value)
-  }
-  return value
 }
 
 export type ConnectionOptions = {

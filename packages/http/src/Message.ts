@@ -134,13 +134,3 @@ export type HostResponse =
   | typeof dropConnection
 
 export type HostHandler = (request: RawRequest) => HostResponse | Promise<HostResponse>
-
-/** Whether a body is written in pieces. */
-export function isSource(body: Exclude<HostResponse, symbol>['body']): body is BodySource {
-  return typeof body === 'object' && 'next' in body
-}
-
-/** Whether the body must be wiped once it is written. */
-export function isSecret(response: Exclude<HostResponse, symbol>): response is RawResponse & { body: Uint8Array } {
-  return 'wipe' in response && response.wipe === true && response.body instanceof Uint8Array
-}

@@ -112,6 +112,13 @@ function hasToken(list: string | undefined, token: string): boolean {
   return list !== undefined && (list === token || list.split(',').some((element) => element.trim() === token))
 }
 
+const usualMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
+/** One of the usual methods, or `OTHER`, for records: a client can send any word as the method. */
+export function knownMethod(method: string): string {
+  return usualMethods.has(method) ? method : 'OTHER'
+}
+
 function refuse(reason: string): never {
   throw new MalformedError(reason)
 }

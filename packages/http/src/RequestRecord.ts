@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { knownMethod } from './RequestHead.js'
 import * as RequestId from './RequestId.js'
 
 /** The record of a finished request: enough for a log line, without secrets. */
@@ -24,13 +25,6 @@ export type RequestRecord = {
 
 /** The route of a request without one. The path itself may contain anything, including secrets, and is not recorded. */
 export const noRoute = '-'
-
-const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-
-/** A client can send any word as the method. */
-export function knownMethod(method: string): string {
-  return methods.has(method) ? method : 'OTHER'
-}
 
 /** Options of {@link recordRequests}. */
 export type RecordRequestsOptions = {

@@ -1,7 +1,8 @@
 /** Writes responses as bytes to a socket. */
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
-import type { BodySource } from './Message.js'
+import type { Limits } from './Limits.js'
+import type { BodySource, HostResponse, RawResponse } from './Message.js'
 import * as RequestId from './RequestId.js'
 
 const reasons: { [status: number]: string } = {
@@ -46,6 +47,37 @@ export type Head = {
   requestId: string | undefined
   /** Whether a text body is known to have one byte per character. */
   isAscii?: boolean
+}
+
+/** Whether a body is written in pieces. */
+export function isSource(body: Exclude<HostResponse, symbol>['body']): body is BodySource {
+  return typeof body === 'object' && 'next' in body
+}
+
+/** Whether the body must be wiped once it is written. */
+export function isSecret(response: Exclude<HostResponse, symbol>): response is RawResponse & { body: Uint8Array } {
+  return 'wipe' in response && response.wipe === true && response.body instanceof Uint8Array
+}
+
+const keepAliveValues = new WeakMap<Limits, string>()
+/**
+ * The share of the idle time that clients are told, because a request may be in flight when they stop using a
+ * connection.
+ */
+const announcedShare = 0.8
+
+/**
+ * The value of `Connection` for a client that keeps its connections, with the time they are kept (RFC 2068, section
+ * 19.7.1.1). A client that sent a request later might find the connection being closed.
+ */
+export function keepAliveValue(limits: Limits): string {
+  let value = keepAliveValues.get(limits)
+  if (value === undefined) {
+    const seconds = Math.floor((limits.idleMs * announcedShare) / 1000)
+    value = seconds < 1 ? 'keep-alive' : `keep-alive\r\nKeep-Alive: timeout=${seconds}`
+    keepAliveValues.set(limits, value)
+  }
+  return value
 }
 
 /** RFC 9110, section 6.4.1. */

@@ -6,7 +6,6 @@
 export * as Access from './Access.js'
 export { BodyError, type BodyErrorCode } from './BodyReader.js'
 export { errors } from './errors.js'
-export { type ToFetchOptions, toFetch } from './Fetch.js'
 export { defaultLimits, type Limits } from './Limits.js'
 export {
   type ConnectionEnds,
@@ -22,3 +21,4 @@ export { type NodeListenerOptions, toNodeListener } from './nodeListener.js'
 export * as RequestId from './RequestId.js'
 export { noRoute, type RecordRequestsOptions, type RequestRecord, recordRequests } from './RequestRecord.js'
 export { Server, type ServerOptions } from './Server.js'
+export { type ToFetchOptions, toFetch } from './toFetch.js'

@@ -1,8 +1,7 @@
 /** Serves a fetch handler with `node:http` or Express. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BodyError } from './BodyReader.js'
-import { callFetch, type FetchHost, jsonError } from './Fetch.js'
-import { urlOf } from './lightMessages.js'
+import { callFetch, type FetchHost, jsonError, urlOf } from './Fetch.js'
 import { type BodySource, dropConnection, type FetchHandler } from './Message.js'
 import { drained } from './ResponseWriter.js'
 

@@ -1,8 +1,8 @@
 /** Tests responses whose bytes are overwritten once they are sent. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { toFetch } from './Fetch.js'
 import { get, serve } from './Peer.test.helper.js'
+import { toFetch } from './toFetch.js'
 
 const secret = 'the secret of this response'
 

@@ -18,8 +18,7 @@ import {
   requirementOf,
   text,
 } from './market.test.helper.js'
-import { messageBounds } from './wire/boundedJson.js'
-import { paymentIn, paymentText } from './wire/names.js'
+import { messageBounds, paymentIn, paymentText } from './wire/ToolMessage.js'
 
 const errorKey = 'x402/error'
 const description = 'The weather of São Paulo'

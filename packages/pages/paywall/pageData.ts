@@ -1,5 +1,6 @@
 /** The data that the server writes into the page: payment requirements and offers. */
 import { Amount } from '@latchkey/algorand'
+import type { PaywallOffer, WalletOption as WalletChoice } from '../src/paywallOptions.js'
 
 export type PaymentRequirement = {
   readonly scheme: string
@@ -17,29 +18,17 @@ export type PaymentRequired = {
   readonly extensions?: unknown
 }
 
-export type WalletId = 'pera' | 'defly' | 'lute' | 'exodus' | 'kibisis' | 'kmd'
+export type WalletId = WalletChoice['wallet']
 
 /** A wallet that the page offers. `file` is the name of the file with its code. */
-export type WalletOption = { readonly wallet: WalletId; readonly label: string; readonly file: string }
+export type WalletOption = WalletChoice & { readonly file: string }
 
 /** The wallet within a sentence. */
 export function walletName({ wallet, label }: WalletOption): string {
   return wallet === 'kmd' ? 'your local key daemon' : label
 }
 
-export type Offer = {
-  readonly network: { readonly caip2: string; readonly name: string; readonly isReal: boolean }
-  readonly dollars?: string
-  readonly amount: string
-  readonly unit: string
-  readonly decimals: number
-  readonly asset: string
-  readonly payTo: string
-  readonly isFeePaid: boolean
-  /** A price by usage, which wallets do not sign. */
-  readonly isUpTo?: boolean
-  readonly wallets: readonly WalletOption[]
-}
+export type Offer = PaywallOffer & { readonly wallets: readonly WalletOption[] }
 
 /** A key daemon on the person's own machine. */
 export type LocalDaemon = { readonly url: string; readonly token: string; readonly wallet?: string }

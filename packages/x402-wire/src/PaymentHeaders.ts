@@ -92,7 +92,7 @@ export function decodeReceipt(header: string): Receipt {
     const value = members[name]
     return typeof value === 'string' ? value : undefined
   }
-  const signedReceipt = OfferReceipt.read(members)
+  const signedReceipt = members['extensions'] === undefined ? undefined : OfferReceipt.read(members)
   const isOldForm = members['success'] === undefined && typeof members['status'] === 'string'
   return {
     success: isOldForm

@@ -23,8 +23,19 @@ import type {
   Client,
 } from '@modelcontextprotocol/client'
 import { McpError } from '../errors.js'
-import { type Bounds, boundsProblem, canonicalJson, digestOf, messageBounds, toHeader } from '../wire/boundedJson.js'
-import { type Dialect, errorKey, paymentKey, paymentResponseKey, paymentText } from '../wire/names.js'
+import {
+  type Bounds,
+  boundsProblem,
+  canonicalJson,
+  type Dialect,
+  digestOf,
+  errorKey,
+  messageBounds,
+  paymentKey,
+  paymentResponseKey,
+  paymentText,
+  toHeader,
+} from '../wire/ToolMessage.js'
 import { LostToolResultError } from './LostToolResultError.js'
 import { openError, openPayments, yieldToEarlier } from './openPayments.js'
 

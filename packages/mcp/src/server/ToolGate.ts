@@ -25,18 +25,22 @@ import type {
   ToolCallback,
 } from '@modelcontextprotocol/server'
 import { McpError } from '../errors.js'
-import { boundsProblem, digestOf, fromHeader, messageBounds, toHeader } from '../wire/boundedJson.js'
 import {
+  boundsProblem,
   checkToolName,
+  digestOf,
   dollarsKey,
   errorKey,
   fixedDollars,
+  fromHeader,
+  messageBounds,
   paymentIn,
   paymentKey,
   paymentResponseKey,
   serverToolUrl,
+  toHeader,
   toolUrl,
-} from '../wire/names.js'
+} from '../wire/ToolMessage.js'
 import { ToolDescription } from './ToolDescription.js'
 import type { PaidTool, ToolAccept, ToolCall, ToolDynamic, ToolGateOptions } from './ToolGateOptions.js'
 

@@ -2,7 +2,7 @@
 export { LatchkeyError } from '@latchkey/algorand'
 export { FacilitatorError, GateError, OptionsError, RouteError } from '@latchkey/x402/server'
 export { errors, McpError, type McpErrorCode } from '../errors.js'
-export { paymentKey, paymentResponseKey, toolUrl } from '../wire/names.js'
+export { paymentKey, paymentResponseKey, toolUrl } from '../wire/ToolMessage.js'
 export { paymentOf, type ToolConfig, ToolGate } from './ToolGate.js'
 export type {
   PaidTool,

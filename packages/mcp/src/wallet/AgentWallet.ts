@@ -16,8 +16,7 @@ import {
   paymentRequired,
   type RefusalReason,
 } from '@latchkey/x402/client'
-import type { FetchRequest } from './FetchRequest.js'
-import { type Destinations, GuardedFetch } from './GuardedFetch.js'
+import { type Destinations, type FetchRequest, GuardedFetch } from './GuardedFetch.js'
 import { amountText, type Left, leftOf, type Quote, quoteOf } from './money.js'
 import { oneOpenPayment, Purchases, type WalletParts } from './Purchase.js'
 import { ToolError } from './ToolError.js'

@@ -17,7 +17,7 @@ import {
 } from '@latchkey/x402/client'
 import { openPayments } from '../client/openPayments.js'
 import { McpError } from '../errors.js'
-import type { FetchRequest } from './FetchRequest.js'
+import type { FetchRequest } from './GuardedFetch.js'
 import { type AssetAmount, amountText, isSameQuote, type Quote, quoteOf } from './money.js'
 import { ToolError } from './ToolError.js'
 import { plainText } from './untrusted.js'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type RequestArguments, readRequest } from './FetchRequest.js'
+import { type RequestArguments, readRequest } from './GuardedFetch.js'
 import { receiveBody } from './Purchase.js'
 import { url as urlSchema } from './tools/schemas.js'
 import { plainText, untrustedBlock } from './untrusted.js'

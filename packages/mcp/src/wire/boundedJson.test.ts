@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { boundsProblem, canonicalJson, digestOf } from './boundedJson.js'
+import { boundsProblem, canonicalJson, digestOf } from './ToolMessage.js'
 
 const bounds = { maxBytes: 1_000, maxDepth: 5, maxCount: 20 }
 

@@ -11,6 +11,7 @@ import { errorMessage } from '../messages.js'
 import { type WordToCheck, wordsOf, wordsToCheck, wrongPositions } from '../model/backup.js'
 import type { Wallet } from '../responseTypes.js'
 import { useStore } from '../store.js'
+import { TypedPhrase } from './Confirmations.js'
 
 type State =
   | { step: 'explain' }
@@ -141,19 +142,9 @@ function Explanation({ wallet, act, onWords, onClose }: ExplanationProps) {
       ) : (
         <ActPassword act={act} wallet={wallet} hint="Required to see the words." error={passwordError} />
       )}
-      <div class="field narrow">
-        <label for="backup-confirmation">
-          To see the words now, type <b>“{confirmation}”</b>
-        </label>
-        <input
-          id="backup-confirmation"
-          value={typed}
-          autocomplete="off"
-          autocapitalize="off"
-          spellcheck={false}
-          onInput={(event) => setTyped(event.currentTarget.value)}
-        />
-      </div>
+      <TypedPhrase id="backup-confirmation" value={typed} onChange={setTyped}>
+        To see the words now, type <b>“{confirmation}”</b>
+      </TypedPhrase>
       <ErrorText text={error} />
       <p class="actions">
         <button type="submit" class="main" disabled={isBusy || open === undefined || !isConfirmed}>

@@ -1,4 +1,5 @@
-/** Confirmations before a signature. */
+/** Confirmations before a signature, and before a secret is shown. */
+import type { ComponentChildren } from 'preact'
 
 type Props = {
   isChecked: boolean
@@ -26,13 +27,22 @@ type WarningProps = { count: number; value: string; onChange: (value: string) =>
 /** Asks the person to type a phrase, because a click is too easy for irreversible effects. */
 export function WarningConfirmation({ count, value, onChange }: WarningProps) {
   return (
+    <TypedPhrase id="confirmation" value={value} onChange={onChange}>
+      {count === 1 ? 'There is a warning above.' : `There are ${count} warnings above.`} To sign anyway, type{' '}
+      <q>{phrase}</q>
+    </TypedPhrase>
+  )
+}
+
+type PhraseProps = { id: string; value: string; onChange: (value: string) => void; children: ComponentChildren }
+
+/** A field for a phrase that the label names. */
+export function TypedPhrase({ id, value, onChange, children }: PhraseProps) {
+  return (
     <div class="field narrow">
-      <label for="confirmation">
-        {count === 1 ? 'There is a warning above.' : `There are ${count} warnings above.`} To sign anyway, type{' '}
-        <q>{phrase}</q>
-      </label>
+      <label for={id}>{children}</label>
       <input
-        id="confirmation"
+        id={id}
         value={value}
         autocomplete="off"
         autocapitalize="off"

@@ -45,7 +45,13 @@ export type {
 } from './buyer/BuyerHooks.js'
 export { LostResponseError } from './buyer/LostResponseError.js'
 export type { AssetLimit, LimitOptions, Offer } from './buyer/Offer.js'
-export type { PaidRequest } from './buyer/PaidRequest.js'
+export {
+  MemoryPassCache,
+  type PaidRequest,
+  type PassCache,
+  passOf,
+  type StoredPass,
+} from './buyer/PaidRequest.js'
 export {
   PaymentRefusedError,
   type RefusalCode,
@@ -54,11 +60,9 @@ export {
 } from './buyer/PaymentRefusedError.js'
 export { type PayingFetchOptions, type PaymentDecision, PaymentRequestError, payingFetch } from './buyer/payingFetch.js'
 export { type PaymentResult, paymentOf, receiptOf } from './buyer/sendPayment.js'
-export { passOf } from './buyer/showPass.js'
 export { type DescribeOfferOptions, describeOffer } from './discover/describeOffer.js'
 export { type DiscoverOptions, DiscoveryError, discover } from './discover/discover.js'
 export type { FoundResource } from './discover/readResource.js'
-export { MemoryPassCache, type PassCache, type StoredPass } from './store/PassCache.js'
 export {
   findPaymentState,
   MemoryPayments,

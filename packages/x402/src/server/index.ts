@@ -76,7 +76,6 @@ export type {
   StandardJsonSchema,
 } from './routes/RouteDiscovery.js'
 export { RouteError } from './routes/RouteTable.js'
-export { SalesError } from './sales/SalesLog.js'
 export { revenueCsv, salesCsv } from './sales/salesCsv.js'
 export { type SalesHandler, type SalesPageOptions, salesPage } from './sales/salesPage.js'
 export type { ClaimPurchase, ClaimRenewals, HeldAnswer, HeldClaim, StoredPurchase } from './store/Claims.js'
@@ -101,4 +100,5 @@ export {
   type SalePage,
   type SaleQuery,
   type SaleStore,
+  SalesError,
 } from './store/Sales.js'

@@ -42,7 +42,7 @@ function escaped(character: string): string {
 
 /** Shows bytes as text if they are text, and otherwise in base64. */
 export function textOrBytes(bytes: Uint8Array): string {
-  const text = Bytes.decodeText(bytes)
+  const text = Bytes.toUtf8(bytes)
   const isText = text !== undefined && [...text].every((character) => visible.test(character) || /\s/.test(character))
   return isText ? quoted(text) : `${base64(bytes)} (base64)`
 }

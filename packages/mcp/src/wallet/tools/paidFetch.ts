@@ -11,7 +11,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { AgentWallet } from '../AgentWallet.js'
-import { type FetchRequest, type RequestArguments, readRequest } from '../FetchRequest.js'
+import { type FetchRequest, type RequestArguments, readRequest } from '../GuardedFetch.js'
 import { type AssetAmount, assetAmountOf, isAuthorizationId, type Left, type Quote, readMax } from '../money.js'
 import { type Fetched, type MadePayment, type Purchase, within } from '../Purchase.js'
 import { ToolError } from '../ToolError.js'

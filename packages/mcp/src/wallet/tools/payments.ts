@@ -3,7 +3,7 @@
 import type { Chain, Payment } from '@latchkey/x402/client'
 import type { McpServer } from '@modelcontextprotocol/server'
 import type { AgentWallet } from '../AgentWallet.js'
-import { maxUrlLength } from '../FetchRequest.js'
+import { maxUrlLength } from '../GuardedFetch.js'
 import { assetAmountOf } from '../money.js'
 import { errorResult, result } from '../toolResult.js'
 import { notice, plainText } from '../untrusted.js'

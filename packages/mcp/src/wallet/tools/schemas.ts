@@ -1,6 +1,6 @@
 /** JSON Schemas of arguments and results. */
 import { fromJsonSchema, type JsonSchemaType, type StandardSchemaWithJSON } from '@modelcontextprotocol/server'
-import { maxRequestBodyLength, maxUrlLength } from '../FetchRequest.js'
+import { maxRequestBodyLength, maxUrlLength } from '../GuardedFetch.js'
 
 type Properties = { readonly [name: string]: JsonSchemaType }
 

@@ -28,9 +28,9 @@ import {
   type PaymentState,
 } from '../store/Payments.js'
 import * as Offers from './Offer.js'
-import { FundsCache, type LimitOptions, Limits } from './Offer.js'
+import { FundsCache, isReason, type LimitOptions, Limits, orReason, reasonOfFunds } from './Offer.js'
 import * as PaidRequest from './PaidRequest.js'
-import { isReason, orReason, PaymentRefusedError, type RefusalReason, reasonOfFunds } from './PaymentRefusedError.js'
+import { PaymentRefusedError, type RefusalReason } from './PaymentRefusedError.js'
 
 /** Options of a {@link Buyer}. */
 export type BuyerOptions = LimitOptions & {

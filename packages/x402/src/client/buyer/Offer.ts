@@ -2,12 +2,13 @@
  * Reads payment requirements as offers, compares and sorts offers, and checks them against the limits and the funds of
  * a buyer.
  */
+import { AlgodError } from '@latchkey/algod'
 import { Address, Amount, BoundedMap, VisibleText } from '@latchkey/algorand'
-import { feePayerOf, type PaymentRequirements, Prices } from '@latchkey/x402-wire'
-import { type AssetInfo, algoAssetId, type Chain, parseAssetId } from '../../chain/Chain.js'
+import { FeeError, feePayerOf, type PaymentRequirements, Prices } from '@latchkey/x402-wire'
+import { type AssetInfo, algoAssetId, type Chain, ChainError, parseAssetId } from '../../chain/Chain.js'
 import * as Funds from '../../chain/Funds.js'
 import { assetKey, type Spent } from '../store/Payments.js'
-import { orReason, type RefusalCode, type RefusalReason } from './PaymentRefusedError.js'
+import type { RefusalCode, RefusalReason } from './PaymentRefusedError.js'
 
 /** A payment requirement that the buyer understands, with the asset details looked up for it. */
 export type Offer = {
@@ -349,4 +350,37 @@ export class FundsCache {
 
 function keyOf({ caip2 }: Chain, address: string, assetId: bigint): string {
   return `${caip2} ${address} ${assetId}`
+}
+
+export function isReason<T extends object>(result: T | RefusalReason): result is RefusalReason {
+  return 'code' in result
+}
+
+export function reasonOfFunds(problem: Funds.FundsProblem): RefusalReason {
+  const { code, asked, left } = problem
+  const message = Funds.describe(problem)
+  if (asked === undefined || left === undefined) return { code, message }
+  const unit = code === 'insufficient_algos' ? 'micro_algos' : 'base_units'
+  return { code, message, asked: `${asked}`, left: `${left}`, unit }
+}
+
+/** Converts errors of a node, an asset or a fee to a reason not to pay an offer. */
+export async function orReason<T>(work: () => Promise<T>): Promise<T | RefusalReason> {
+  try {
+    return await work()
+  } catch (error) {
+    const reason = reasonOfError(error)
+    if (reason === undefined) throw error
+    return reason
+  }
+}
+
+function reasonOfError(error: unknown): RefusalReason | undefined {
+  if (error instanceof AlgodError) return { code: 'node_unavailable', message: error.message }
+  if (error instanceof FeeError) {
+    const { code, message, feeMicroAlgos, maxFeeMicroAlgos } = error
+    return { code, message, asked: `${feeMicroAlgos}`, limit: `${maxFeeMicroAlgos}`, unit: 'micro_algos' }
+  }
+  if (!(error instanceof ChainError)) return undefined
+  return { code: error.code === 'wrong_network' ? 'wrong_network' : 'unknown_asset', message: error.message }
 }

@@ -1,6 +1,18 @@
-/** The request that a payment is for: its identity, and the price that was paid for it recently. */
+/**
+ * The request that a payment is for: its identity, the price that was paid for it recently, and the passes that open it
+ * without a payment. A pass is presented only to the origin that issued it.
+ */
 import { BoundedMap, Bytes, Hash, Json, Network } from '@latchkey/algorand'
-import { PaymentPass, type PaymentRequired, type PaymentRequirements, PaymentSecret } from '@latchkey/x402-wire'
+import {
+  isPassText,
+  maxPassMinutes,
+  type PassScope,
+  PaymentHeaders,
+  PaymentPass,
+  type PaymentRequired,
+  type PaymentRequirements,
+  PaymentSecret,
+} from '@latchkey/x402-wire'
 
 /** The request that a payment is for. */
 export type PaidRequest = {
@@ -173,4 +185,215 @@ function keyOf({ method, url }: PaidRequest): string {
 
 function originOf({ url }: PaidRequest): string {
   return new URL(url).origin
+}
+
+/** A pass, with everything needed to present it. A stored pass is a secret. */
+export type StoredPass = {
+  /** The origin that issued the pass. The pass is presented to no other origin. */
+  readonly origin: string
+  /** The seller's identifier of the requests that the pass opens. */
+  readonly scope: string
+  readonly opens: PassScope
+  /** Requests that the pass is known to open, such as `GET /weather`. */
+  readonly requests: readonly string[]
+  /** The pass as issued. */
+  readonly pass: string
+  /** The secret of the payment, which proves that the pass belongs to this buyer. */
+  readonly secret: string
+  /** When the pass expires, in milliseconds since 1970. */
+  readonly untilMs: number
+  /** How many requests the pass still opens; undefined if requests are not counted. */
+  readonly requestsLeft: number | undefined
+}
+
+/** Where a buyer keeps its passes. Implemented by `MemoryPassCache` and `FilePassCache` (`@latchkey/x402/file`). */
+export type PassCache = {
+  /** The passes of an origin that have not expired. */
+  readonly all: (origin: string) => readonly StoredPass[]
+  /** Stores a pass and replaces an earlier one of the same origin and scope. */
+  readonly put: (pass: StoredPass) => void
+  /** Removes a pass. */
+  readonly remove: (origin: string, scope: string) => void
+}
+
+/** Bounded, because sellers choose how many passes they issue. */
+export const maxPasses = 1_000
+/** How many requests are remembered for a pass. */
+export const maxRequests = 100
+const maxRequestLength = 2_048
+
+/** Passes in memory. */
+export class MemoryPassCache implements PassCache {
+  readonly #passes = new BoundedMap<string, StoredPass>(maxPasses)
+
+  all(origin: string): StoredPass[] {
+    for (const [key, { untilMs }] of this.#passes) if (untilMs <= Date.now()) this.#passes.delete(key)
+    return [...this.#passes.values()].filter((pass) => pass.origin === origin)
+  }
+
+  put(pass: StoredPass): void {
+    const key = passKeyOf(pass.origin, pass.scope)
+    this.#passes.delete(key)
+    this.#passes.set(key, pass)
+  }
+
+  remove(origin: string, scope: string): void {
+    this.#passes.delete(passKeyOf(origin, scope))
+  }
+}
+
+/** Identifies a pass. */
+export function passKeyOf(origin: string, scope: string): string {
+  return `${origin} ${scope}`
+}
+
+/** Parses a pass from a file; undefined if the value is not a pass. */
+export function parseStoredPass(value: unknown): StoredPass | undefined {
+  if (!Json.isObject(value)) return undefined
+  const { origin, scope, opens, requests, pass, secret, untilMs, requestsLeft } = value
+  const isText = (one: unknown): one is string => typeof one === 'string' && one.length <= maxRequestLength
+  const isNumber = (one: unknown): boolean => Number.isSafeInteger(one) && (one as number) >= 0
+  const isValid =
+    isText(origin) &&
+    isText(scope) &&
+    (opens === 'route' || opens === 'path' || opens === 'request') &&
+    Array.isArray(requests) &&
+    requests.length <= maxRequests &&
+    requests.every(isText) &&
+    isText(pass) &&
+    isPassText(pass) &&
+    isText(secret) &&
+    /^[\w-]{43}$/.test(secret) &&
+    isNumber(untilMs) &&
+    (untilMs as number) <= Date.now() + maxPassMinutes * 60_000 &&
+    (requestsLeft === undefined || isNumber(requestsLeft))
+  return isValid ? (value as unknown as StoredPass) : undefined
+}
+
+export type Send = (target: Request, changes?: RequestInit) => Promise<Response>
+
+const passes = new WeakMap<Response, PaymentPass.PassStatus>()
+
+/**
+ * The remaining validity of the pass that {@link payingFetch} presented for a response or received with it, as reported
+ * by the seller. Undefined if there is none.
+ */
+export function passOf(response: Response): PaymentPass.PassStatus | undefined {
+  return passes.get(response)
+}
+
+/** A payment that was sent, with the header that sends it again. */
+type SentPayment = { readonly repeatHeader: string }
+
+/** The passes of a buyer for the requests of one call. A cache that fails is treated as empty. */
+export class PassRequests {
+  readonly #cache: PassCache
+  readonly #send: Send
+
+  constructor(cache: PassCache, send: Send) {
+    this.#cache = cache
+    this.#send = send
+  }
+
+  /**
+   * The response to a request that a pass is known to open; undefined if there is none, or the request did not reach
+   * the gate.
+   */
+  async showKnown(request: Request): Promise<Response | undefined> {
+    const pass = this.#all(request).find(({ opens, requests }) => requests.includes(requestKey(request, opens)))
+    if (pass === undefined) return undefined
+    const response = await this.#show(pass, request)
+    // A redirect in front of the gate is followed like any other, without the pass.
+    const isRedirect = response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400)
+    if (!isRedirect || passOf(response) !== undefined) return response
+    await response.body?.cancel().catch(() => {})
+    return undefined
+  }
+
+  /** The response to a request that was answered with a price, if there is a pass for the offered terms. */
+  async showFor(required: PaymentRequired, target: Request): Promise<Response | undefined> {
+    const terms = PaymentPass.readTerms(required.extensions)
+    const pass = this.#all(target).find(({ scope }) => scope === terms?.scope)
+    return pass === undefined ? undefined : this.#show(pass, target)
+  }
+
+  /** Stores the pass that came with the response to a payment. */
+  keep(required: PaymentRequired, target: Request, { repeatHeader }: SentPayment, response: Response): void {
+    const pass = PaymentPass.readPass(response.headers)
+    const status = PaymentPass.readStatus(response.headers)
+    const terms = PaymentPass.readTerms(required.extensions)
+    if (pass === undefined || status === undefined || terms === undefined) return
+    const secret = PaymentSecret.secretIn(PaymentHeaders.decodePayment(repeatHeader))
+    const maxUntilMs = Date.now() + PaymentPass.maxPassMinutes * 60_000
+    if (secret === undefined || status.requestsLeft === 0 || status.untilMs <= Date.now()) return
+    const { scope, opens } = terms
+    const requests = [requestKey(target, opens)]
+    const untilMs = Math.min(status.untilMs, maxUntilMs)
+    const { origin } = new URL(target.url)
+    passes.set(response, { untilMs, requestsLeft: status.requestsLeft })
+    this.#put({ origin, scope, opens, requests, pass, secret, untilMs, requestsLeft: status.requestsLeft })
+  }
+
+  async #show(pass: StoredPass, target: Request): Promise<Response> {
+    const headers = new Headers(target.headers)
+    headers.set(PaymentPass.passHeader, `${pass.pass}.${pass.secret}`)
+    // Following a redirect would send the pass to its target.
+    const response = await this.#send(target, { headers, redirect: 'manual' })
+    this.#learn(pass, target, response)
+    return response
+  }
+
+  /** Updates the stored pass from the response to it. */
+  #learn(pass: StoredPass, target: Request, response: Response): void {
+    const key = requestKey(target, pass.opens)
+    const others = pass.requests.filter((one) => one !== key)
+    const status = PaymentPass.readStatus(response.headers)
+    if (status !== undefined) passes.set(response, status)
+    if (status?.requestsLeft === 0) this.#remove(pass)
+    else if (status !== undefined) {
+      const requests = [key, ...others].slice(0, maxRequests)
+      const isSame = requests.length === pass.requests.length && pass.requests.includes(key)
+      if (!isSame || status.requestsLeft !== pass.requestsLeft) {
+        this.#put({ ...pass, requests, requestsLeft: status.requestsLeft })
+      }
+    } else if (response.status === 402) {
+      const header = response.headers.get(PaymentHeaders.paymentRequired)
+      const required =
+        header === null ? undefined : PaymentHeaders.orUndefined(() => PaymentHeaders.decodeRequired(header))
+      // The request now has another scope, or the pass has expired.
+      if (PaymentPass.readTerms(required?.extensions)?.scope === pass.scope) this.#remove(pass)
+      else this.#put({ ...pass, requests: others })
+    }
+  }
+
+  #all({ url, headers }: Request): readonly StoredPass[] {
+    if (headers.has(PaymentPass.passHeader)) return []
+    try {
+      return this.#cache.all(new URL(url).origin).filter(({ untilMs }) => untilMs > Date.now())
+    } catch {
+      return []
+    }
+  }
+
+  #put(pass: StoredPass): void {
+    try {
+      this.#cache.put(pass)
+    } catch {
+      // The response is more important. The next request is paid for, within the limits.
+    }
+  }
+
+  #remove({ origin, scope }: StoredPass): void {
+    try {
+      this.#cache.remove(origin, scope)
+    } catch {
+      // The pass is refused again, and the request is then paid for.
+    }
+  }
+}
+
+/** The requests that a pass does not tell apart have the same key. */
+function requestKey({ method, url }: Request, opens: PaymentPass.PassScope): string {
+  const { pathname, search } = new URL(url)
+  return `${method === 'HEAD' ? 'GET' : method} ${pathname}${opens === 'request' ? search : ''}`
 }

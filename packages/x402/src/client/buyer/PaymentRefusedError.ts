@@ -1,9 +1,5 @@
 /** The reasons why an offer is not paid, for programs and for people. */
-import { AlgodError } from '@latchkey/algod'
 import type { ErrorRegistry } from '@latchkey/algorand'
-import { FeeError } from '@latchkey/x402-wire'
-import { ChainError } from '../../chain/Chain.js'
-import * as Funds from '../../chain/Funds.js'
 import { PartyError } from '../../errors.js'
 
 /** The codes of {@link RefusalReason}, with their messages and hints. */
@@ -122,37 +118,4 @@ export class PaymentRefusedError extends PartyError<'payment_refused'> {
     super('payment_refused', `not paid: ${[...messages, ...(more > 0 ? [`and ${more} more reasons`] : [])].join('; ')}`)
     this.reasons = reasons
   }
-}
-
-export function isReason<T extends object>(result: T | RefusalReason): result is RefusalReason {
-  return 'code' in result
-}
-
-export function reasonOfFunds(problem: Funds.FundsProblem): RefusalReason {
-  const { code, asked, left } = problem
-  const message = Funds.describe(problem)
-  if (asked === undefined || left === undefined) return { code, message }
-  const unit = code === 'insufficient_algos' ? 'micro_algos' : 'base_units'
-  return { code, message, asked: `${asked}`, left: `${left}`, unit }
-}
-
-/** Converts errors of a node, an asset or a fee to a reason not to pay an offer. */
-export async function orReason<T>(work: () => Promise<T>): Promise<T | RefusalReason> {
-  try {
-    return await work()
-  } catch (error) {
-    const reason = reasonOfError(error)
-    if (reason === undefined) throw error
-    return reason
-  }
-}
-
-function reasonOfError(error: unknown): RefusalReason | undefined {
-  if (error instanceof AlgodError) return { code: 'node_unavailable', message: error.message }
-  if (error instanceof FeeError) {
-    const { code, message, feeMicroAlgos, maxFeeMicroAlgos } = error
-    return { code, message, asked: `${feeMicroAlgos}`, limit: `${maxFeeMicroAlgos}`, unit: 'micro_algos' }
-  }
-  if (!(error instanceof ChainError)) return undefined
-  return { code: error.code === 'wrong_network' ? 'wrong_network' : 'unknown_asset', message: error.message }
 }

@@ -4,7 +4,6 @@ import { Bytes, Network, SignedReceipt } from '@latchkey/algorand'
 import { PaymentHeaders, type PaymentRequired, PaymentSecret, passHeader } from '@latchkey/x402-wire'
 import { sendDirectly } from '#direct-send'
 import { PartyError } from '../../errors.js'
-import { MemoryPassCache, type PassCache } from '../store/PassCache.js'
 import type { Payment, PaymentState } from '../store/Payments.js'
 import type { Buyer, PayOptions, SignedPayment } from './Buyer.js'
 import { BuyerHookCalls, type BuyerHooks } from './BuyerHooks.js'
@@ -12,7 +11,7 @@ import type { DirectRequest } from './direct-send/DirectSend.js'
 import { LostResponseError } from './LostResponseError.js'
 import type { Offer } from './Offer.js'
 import * as PaidRequest from './PaidRequest.js'
-import { isAsked, PriceCache } from './PaidRequest.js'
+import { isAsked, MemoryPassCache, type PassCache, PassRequests, PriceCache, type Send } from './PaidRequest.js'
 import { PaymentRefusedError } from './PaymentRefusedError.js'
 import {
   type Delivery,
@@ -23,7 +22,6 @@ import {
   traceFetch,
   tracePayment,
 } from './sendPayment.js'
-import { PassRequests, type Send } from './showPass.js'
 
 /** The answer to a price: whether to pay it, which offer to pay, or headers that may open the request unpaid. */
 export type PaymentDecision = boolean | Offer | { readonly headers: { readonly [name: string]: string } }

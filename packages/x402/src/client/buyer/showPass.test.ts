@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PaymentHeaders, PaymentPass, PaymentSecret } from '@latchkey/x402-wire'
-import { MemoryPassCache, type StoredPass } from '../store/PassCache.js'
 import { type Market, openMarket, url } from './market.test.helper.js'
+import { MemoryPassCache, passOf, type StoredPass } from './PaidRequest.js'
 import { type PayingFetchOptions, payingFetch } from './payingFetch.js'
 import { buyerOf, receipt, shop } from './shop.test.helper.js'
-import { passOf } from './showPass.js'
 
 const timeout = 30_000
 const scope = 'S'.repeat(43)

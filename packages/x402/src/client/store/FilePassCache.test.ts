@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import type { StoredPass } from '../buyer/PaidRequest.js'
 import { FilePassCache } from './FilePassCache.js'
-import type { StoredPass } from './PassCache.js'
 
 const pass: StoredPass = {
   origin: 'https://shop.example',

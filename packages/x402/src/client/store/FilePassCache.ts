@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Bytes, Hash } from '@latchkey/algorand'
 import * as AtomicFile from '@latchkey/system/atomic-file'
-import { keyOf, maxPasses, type PassCache, parseStoredPass, type StoredPass } from './PassCache.js'
+import { maxPasses, type PassCache, parseStoredPass, passKeyOf, type StoredPass } from '../buyer/PaidRequest.js'
 
 const ownerOnly = 0o600
 const maxFileBytes = 512 * 1024
@@ -69,5 +69,5 @@ export class FilePassCache implements PassCache {
 }
 
 function nameOf(origin: string, scope: string): string {
-  return `${Bytes.toBase64Url(Hash.sha256(Bytes.fromUtf8(keyOf(origin, scope))))}.json`
+  return `${Bytes.toBase64Url(Hash.sha256(Bytes.fromUtf8(passKeyOf(origin, scope))))}.json`
 }

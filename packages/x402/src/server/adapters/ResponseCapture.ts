@@ -3,16 +3,12 @@
  * ResponseCapture.release}, every method of the object that reaches the connection is replaced, so that nothing is sent
  * in any order of calls. All of them are restored before anything is sent.
  */
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
-import { type HeaderList, mergeHeader, sharedCacheHeaders } from '../gate/responses.js'
-import { HiddenClose } from './HiddenClose.js'
+import { EventEmitter } from 'node:events'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
+import type { Duplex } from 'node:stream'
+import { encodingOf, hasItsLength, type NodeRequest, type NodeResponse, setHead } from './NodeMessage.js'
 import { functions, Overlay, withMembers } from './Overlay.js'
-
-/** A request of `node:http` or `node:http2`. */
-export type NodeRequest = IncomingMessage | Http2ServerRequest
-/** A response of `node:http` or `node:http2`. */
-export type NodeResponse = ServerResponse | Http2ServerResponse
 
 /** The complete response, as of the moment the handler ended it. */
 export type CapturedAnswer = {
@@ -266,74 +262,136 @@ function noPush(): Error {
   return new Error('a response that is not paid for yet cannot push another response')
 }
 
-/** Otherwise a client would wait for the missing bytes, or see a protocol error. */
-export function hasItsLength(response: ServerResponse, status: number, bytes: number): boolean {
-  const length = response.getHeader('content-length')
-  const hasNone = response.req?.method === 'HEAD' || status === 204 || status === 304
-  return length === undefined || hasNone || Number(length) === bytes
-}
+type Listener = (...args: unknown[]) => void
 
-function encodingOf(encoding: unknown): BufferEncoding {
-  return typeof encoding === 'string' && Buffer.isEncoding(encoding) ? encoding : 'utf8'
-}
+type Closable = { destroyed?: boolean; _closed?: boolean }
 
-/** Applies the arguments of `writeHead` after the status: a message, headers in one of three forms, or both. */
-export function setHead(response: ServerResponse, rest: readonly unknown[]): void {
-  const [message] = rest
-  if (typeof message === 'string') setMessage(response, message)
-  const given = rest.find((one) => typeof one === 'object' && one !== null)
-  if (given === undefined) return
-  if (!Array.isArray(given)) {
-    for (const [name, value] of Object.entries(given as OutgoingHttpHeaders)) {
-      if (value !== undefined) response.setHeader(name, value)
+type Hidden = { readonly name: string; readonly args: readonly unknown[] }
+
+/**
+ * Hides from a handler that its client has disconnected, until its response is captured. Otherwise pipes, and
+ * frameworks with files and streams, would stop in the middle, and the response that the buyer paid for would never be
+ * complete.
+ */
+export class HiddenClose {
+  readonly #response: ServerResponse
+  readonly #overlay: Overlay
+  readonly #values: Closable = {}
+  /** Listeners on the socket, which receive its end afterwards. */
+  readonly #ofSocket = new EventEmitter()
+  #socket: Duplex | undefined
+  #events: string[] = []
+  #isHidden = true
+  readonly #request: NodeRequest
+  readonly #requestOverlay: Overlay
+  readonly #requestValues: { aborted?: boolean } = {}
+  #requestEvents: Hidden[] = []
+
+  /** `onClose` is still called. */
+  constructor(response: ServerResponse, onClose: () => void, request: NodeRequest) {
+    this.#response = response
+    this.#request = request
+    this.#requestOverlay = this.#hideOnRequest(request)
+    const emit = response.emit.bind(response)
+    const values = this.#values
+    const hide = (name: string | symbol, ...args: unknown[]): boolean => {
+      // With HTTP/2, a reset stream also emits `finish`.
+      if (name !== 'close' && name !== 'finish') return emit(name as string, ...args)
+      this.#events.push(name)
+      if (name === 'close') onClose()
+      return true
     }
-    return
+    this.#overlay = new Overlay(response, {
+      ...functions({ emit: hide as never }),
+      closed: { get: () => false },
+      destroyed: { get: () => false, set: (destroyed: boolean) => void Object.assign(values, { destroyed }) },
+      _closed: { get: () => false, set: (_closed: boolean) => void Object.assign(values, { _closed }) },
+    })
   }
-  const isNested = Array.isArray(given[0])
-  const pairs = isNested ? (given as [string, string][]) : pairsOf(given as string[])
-  for (const name of new Set(pairs.map(([one]) => one))) response.removeHeader(name)
-  for (const [name, value] of pairs) response.appendHeader(name, value)
-}
 
-/** HTTP/2 has no status text, and Node warns if one is set. */
-export function setMessage(response: ServerResponse, message: string): void {
-  if (!('stream' in response)) response.statusMessage = message
-}
+  /** Whether the client left before the request was read to its end, which is hidden from the handler. */
+  get isAborted(): boolean {
+    return this.#requestValues.aborted ?? false
+  }
 
-/** Sets exactly these headers and removes all others. */
-export function setHeaders(
-  response: ServerResponse,
-  headers: readonly (readonly [string, number | string | readonly string[]])[],
-): void {
-  const { sendDate } = response
-  const names = new Set(headers.map(([name]) => name.toLowerCase()))
-  for (const name of response.getHeaderNames()) if (!names.has(name.toLowerCase())) response.removeHeader(name)
-  for (const [name, value] of headers) response.setHeader(name, value)
-  // Node takes the removal of a Date header as a request to send none.
-  response.sendDate = sendDate
-}
-
-/** The current headers of a response. */
-export function headersOf(response: ServerResponse): [string, string][] {
-  return Object.entries(response.getHeaders()).flatMap(([name, value]) =>
-    [value ?? []].flat().map((one): [string, string] => [name, String(one)]),
-  )
-}
-
-/** Adds the headers of the gate to those of the response. */
-export function addHeaders(response: ServerResponse, headers: HeaderList): void {
-  for (const [name, value] of [...sharedCacheHeaders(response.getHeaderNames(), headers), ...headers]) {
-    const before = response.getHeader(name)
-    if (name.toLowerCase() === 'set-cookie') {
-      response.setHeader(name, [...new Set([...[before ?? []].flat().map(String), value])])
-      continue
+  /** Events of the request also make handlers stop. A handler that still reads the body gets them. */
+  #hideOnRequest(request: NodeRequest): Overlay {
+    const emit = request.emit.bind(request)
+    const values = this.#requestValues
+    const hide = (name: string, ...args: unknown[]): boolean => {
+      if (!['aborted', 'close', 'error'].includes(name) || !isLeft(request)) return emit(name, ...args)
+      this.#requestEvents.push({ name, args })
+      return true
     }
-    // `no-store` of the gate replaces any other value.
-    const isMerged = value !== 'no-store' && before !== undefined
-    response.setHeader(name, isMerged ? mergeHeader(name, String(before), value) : value)
+    const aborted = {
+      get: () => !isLeft(request) && this.isAborted,
+      set: (value: boolean) => void Object.assign(values, { aborted: value }),
+    }
+    // With HTTP/2, `aborted` cannot be set.
+    return new Overlay(request, { ...functions({ emit: hide as never }), ...('stream' in request ? {} : { aborted }) })
+  }
+
+  /** The replaced members of the socket. */
+  socketMembers(socket: Duplex): { readonly [name: string]: unknown } {
+    this.#socket = socket
+    const emitter: EventEmitter = socket
+    const toHidden = (name: 'on' | 'once' | 'off') => (event: string, listener: Listener) => {
+      const isEnd = event === 'close' || event === 'error' || event === 'end'
+      if (isEnd && (this.#isHidden || name === 'off')) this.#ofSocket[name](event, listener)
+      if (!isEnd || !this.#isHidden) emitter[name](event, listener)
+      return this.#response.socket
+    }
+    const [on, once, off] = [toHidden('on'), toHidden('once'), toHidden('off')]
+    const isHidden = (): boolean => this.#isHidden
+    return {
+      ...{ on, addListener: on, once, off, removeListener: off },
+      get destroyed() {
+        return isHidden() ? false : socket.destroyed
+      },
+      get writable() {
+        return isHidden() ? true : socket.writable
+      },
+      get readable() {
+        return isHidden() ? true : socket.readable
+      },
+    }
+  }
+
+  /** Restores the response and the request. */
+  restore(): void {
+    this.#isHidden = false
+    this.#overlay.remove()
+    this.#requestOverlay.remove()
+    Object.assign(this.#response, this.#values)
+    Object.assign(this.#request, this.#requestValues)
+  }
+
+  /** Emits the hidden events, now that nothing can be cut off. */
+  tell(): void {
+    const events = this.#events
+    this.#events = []
+    for (const name of events) this.#response.emit(name)
+    const requestEvents = this.#requestEvents
+    this.#requestEvents = []
+    for (const { name, args } of requestEvents) {
+      // An error without a listener would end the process.
+      if (name !== 'error' || this.#request.listenerCount('error') > 0) this.#request.emit(name, ...args)
+    }
+    const socket = this.#socket
+    for (const name of ['error', 'close', 'end'] as const) {
+      for (const listener of this.#ofSocket.rawListeners(name) as Listener[]) socket?.on(name, listener)
+    }
+    if (socket?.destroyed && this.#ofSocket.listenerCount('close') > 0) this.#ofSocket.emit('close', false)
   }
 }
 
-function pairsOf(list: readonly string[]): [string, string][] {
-  return list.flatMap((name, index) => (index % 2 === 0 ? [[name, list[index + 1]!] as [string, string]] : []))
+/** Whether the client has left and nothing of its request is left to read. */
+function isLeft(request: NodeRequest): boolean {
+  if ('stream' in request) {
+    const { endAfterHeaders, closed, destroyed, aborted } = request.stream
+    return (endAfterHeaders || request.readableEnded) && (closed || destroyed || aborted)
+  }
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers
+  // A request whose body was read closes without an error.
+  return request.errored !== null && encoding === undefined && Number(length) === 0
 }

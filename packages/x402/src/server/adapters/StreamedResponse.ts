@@ -8,10 +8,18 @@ import type { ServerResponse } from 'node:http'
 import { type Admission, isSentOnce } from '../exchange/Admission.js'
 import { overridesHeader } from '../exchange/Usage.js'
 import type { HeaderList } from '../gate/responses.js'
-import { addHeadersOnSend, cutResponse, onUndelivered, sendBeforeDestroy } from './bufferResponse.js'
-import { HiddenClose } from './HiddenClose.js'
+import {
+  addHeadersOnSend,
+  cutResponse,
+  encodingOf,
+  hasItsLength,
+  type NodeRequest,
+  type NodeResponse,
+  onUndelivered,
+  sendBeforeDestroy,
+} from './NodeMessage.js'
 import { functions, Overlay } from './Overlay.js'
-import { hasItsLength, type NodeRequest, type NodeResponse } from './ResponseCapture.js'
+import { HiddenClose } from './ResponseCapture.js'
 import { StreamCopy } from './StreamCopy.js'
 
 export type StreamOptions = {
@@ -186,8 +194,4 @@ export class StreamedResponse {
     if (typeof chunk === 'string') this.#copy.add(Buffer.from(chunk, encodingOf(encoding)))
     else if (chunk instanceof Uint8Array) this.#copy.add(chunk)
   }
-}
-
-function encodingOf(encoding: unknown): BufferEncoding {
-  return typeof encoding === 'string' && Buffer.isEncoding(encoding) ? encoding : 'utf8'
 }

@@ -1,22 +1,29 @@
 /** Applies a gate to a request of `node:http` or `node:http2`. Shared by the adapters for Node, Express and Fastify. */
-import type { OutgoingHttpHeaders } from 'node:http'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { paymentResponse } from '@latchkey/x402-wire'
 import { warn } from '../../errors.js'
 import type { Admission } from '../exchange/Admission.js'
-import { sharePayment } from '../exchange/Payment.js'
+import { hasPassed, notePassed, sharePayment } from '../exchange/Payment.js'
+import { overridesHeader } from '../exchange/Usage.js'
 import type { Gate } from '../gate/Gate.js'
-import { json } from '../gate/responses.js'
+import { type HeaderList, json } from '../gate/responses.js'
 import { isUpgradeRequest, type RequestPath } from '../routes/GateRequest.js'
-import { depthOf } from '../routes/PaidRoutes.js'
+import { depthOf } from '../routes/RouteTable.js'
 import {
+  addHeaders,
   addHeadersOnSend,
-  type BufferedResponse,
-  type BufferOptions,
-  bufferResponse,
+  endResponse,
+  type NodeRequest,
+  type NodeResponse,
   onUndelivered,
-} from './bufferResponse.js'
-import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
+  readResponse,
+  sendWhole,
+  setHeaders,
+  setMessage,
+  webRequest,
+} from './NodeMessage.js'
+import { type CapturedAnswer, ResponseCapture } from './ResponseCapture.js'
 import { StreamedResponse } from './StreamedResponse.js'
-import { hasPassed, notePassed, webRequest } from './webRequest.js'
 
 export type GatedRequest = {
   gate: Gate
@@ -117,4 +124,118 @@ function urlRequest(request: NodeRequest, path: string, signal: AbortSignal): Re
     if (error instanceof TypeError) return undefined
     throw error
   }
+}
+
+/** Options of the adapters on `node:http`. */
+export type BufferOptions = {
+  /**
+   * The largest response that is buffered until its payment is settled.
+   *
+   * @default 10 MiB
+   */
+  maxBytes?: number | undefined
+  /**
+   * Called with errors that are not the buyer's fault.
+   *
+   * @default a process warning
+   */
+  onError?: ((error: unknown) => void) | undefined
+}
+
+export type BufferedResponse = {
+  /**
+   * Call it if the handler threw. Nothing is charged and the response is 500, unless the handler had already ended its
+   * response.
+   */
+  readonly fail: () => void
+}
+
+const defaultMaxBytes = 10 * 1024 * 1024
+
+/**
+ * Buffers the response of a handler until its payment is settled, on the response objects of `node:http` and
+ * `node:http2`, which Express and Fastify use as well. If the payment is not settled, nothing of the handler's response
+ * is sent, not even a header. `outerHeaders` were set before the handler ran. These headers are kept if the gate responds
+ * instead.
+ */
+export function bufferResponse(
+  request: NodeRequest,
+  response: NodeResponse,
+  admission: Admission,
+  { maxBytes = defaultMaxBytes, onError = warn }: BufferOptions = {},
+  outerHeaders: OutgoingHttpHeaders = { ...response.getHeaders() },
+): BufferedResponse {
+  let isConcluded = false
+  const conclude = (work: Promise<void>): void => {
+    isConcluded = true
+    work.catch((error: unknown) => {
+      onError(error)
+      capture.abort()
+    })
+  }
+  const deliver = (answer: CapturedAnswer, headers: HeaderList, undelivered?: () => Promise<void>): void =>
+    capture.release((own) => {
+      if (undelivered !== undefined) onUndelivered(own, undelivered, onError)
+      sendAnswer(own, answer, headers)
+    })
+  const replace = async (replacement: Response): Promise<void> => {
+    const whole = await readResponse(replacement)
+    capture.release((own) => {
+      setHeaders(
+        own,
+        Object.entries(outerHeaders).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+      )
+      setMessage(own, '')
+      sendWhole(own, whole)
+    })
+  }
+  const finish = async (answer: CapturedAnswer): Promise<void> => {
+    if (answer.status >= 400) {
+      await admission.cancel()
+      deliver(answer, admission.headers)
+      return
+    }
+    const { status, body } = answer
+    const result = await admission.settle({ status, headers: headerList(answer), body })
+    if ('response' in result) return replace(result.response)
+    deliver(answer, result.headers, admission.undelivered)
+  }
+  const fail = async (why: string): Promise<void> => {
+    await admission.cancel()
+    await replace(failure(admission, why))
+  }
+  const capture = new ResponseCapture({
+    request,
+    response,
+    maxBytes,
+    onEnd: (answer) => conclude(finish(answer)),
+    onFailure: (why) => conclude(fail(why)),
+    onClose: () => void giveUp().catch(onError),
+  })
+  // The handler may have done its work, so its success is settled, and its answer held for the same buyer.
+  const giveUp = async (): Promise<void> => {
+    if (!isConcluded) await admission.disconnected()
+    if (!isConcluded) capture.abort()
+  }
+  return { fail: () => capture.fail('the handler failed') }
+}
+
+function sendAnswer(response: ServerResponse, answer: CapturedAnswer, headers: HeaderList): void {
+  response.statusCode = answer.status
+  if (answer.message !== undefined) setMessage(response, answer.message)
+  setHeaders(response, answer.headers)
+  response.removeHeader(paymentResponse)
+  response.removeHeader(overridesHeader)
+  addHeaders(response, headers)
+  for (const trailer of answer.trailers) response.addTrailers(trailer)
+  endResponse(response, answer.body)
+}
+
+function headerList({ headers }: CapturedAnswer): [string, string][] {
+  return headers.flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, String(one)]))
+}
+
+function failure({ headers, settled }: Admission, why: string): Response {
+  const charge = settled === undefined ? 'nothing was charged' : 'send the same payment again: it is not charged twice'
+  return json(500, { error: `${why}; ${charge}` }, headers)
 }

@@ -6,7 +6,8 @@ import { pipeline, Readable, Writable } from 'node:stream'
 import test, { type TestContext } from 'node:test'
 import type { Admission } from '../gate/Gate.js'
 import { mergeHeader } from '../gate/responses.js'
-import { addHeadersOnSend, type BufferOptions, bufferResponse } from './bufferResponse.js'
+import { type BufferOptions, bufferResponse } from './applyGate.js'
+import { addHeadersOnSend } from './NodeMessage.js'
 
 type Log = string[]
 

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Gate } from '../gate/Gate.js'
-import { applyGate, type GateResult, mountedPath } from './applyGate.js'
-import { type BufferOptions, send } from './bufferResponse.js'
-import { checkGate } from './webRequest.js'
+import { checkGate } from '../routes/GateRequest.js'
+import { applyGate, type BufferOptions, type GateResult, mountedPath } from './applyGate.js'
+import { send } from './NodeMessage.js'
 
 export { type Payment, paymentOf } from '../exchange/Payment.js'
 export type { SalesPageOptions } from '../sales/salesPage.js'
-export type { BufferOptions } from './bufferResponse.js'
+export type { BufferOptions } from './applyGate.js'
 export { type PaywallFiles, paywallFiles } from './paywallFiles.js'
 export { type SalesListener, salesListener } from './salesListener.js'
 

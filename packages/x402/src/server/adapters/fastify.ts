@@ -2,14 +2,13 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { OptionsError } from '../../errors.js'
 import type { Gate } from '../gate/Gate.js'
 import { mergeHeader } from '../gate/responses.js'
-import { depthOf } from '../routes/PaidRoutes.js'
-import { applyGate, type GateResult, pathOf } from './applyGate.js'
-import { type BufferOptions, send } from './bufferResponse.js'
-import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
-import { checkGate } from './webRequest.js'
+import { checkGate } from '../routes/GateRequest.js'
+import { depthOf } from '../routes/RouteTable.js'
+import { applyGate, type BufferOptions, type GateResult, pathOf } from './applyGate.js'
+import { type NodeRequest, type NodeResponse, send } from './NodeMessage.js'
 
 export { type Payment, paymentOf } from '../exchange/Payment.js'
-export type { BufferOptions } from './bufferResponse.js'
+export type { BufferOptions } from './applyGate.js'
 
 /** The part of a Fastify request that the gate uses. */
 export type FastifyRequest = { raw: NodeRequest; originalUrl?: string; params?: unknown }

@@ -1,7 +1,7 @@
 /** The part of a Hono context that the gate uses, and the position of the gate in an app. */
 import type { RequestPath } from '../routes/GateRequest.js'
-import { depthOf } from '../routes/PaidRoutes.js'
-import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
+import { depthOf } from '../routes/RouteTable.js'
+import type { NodeRequest, NodeResponse } from './NodeMessage.js'
 
 /** The part of a Hono context that the gate uses. */
 export type HonoContext = {

@@ -2,8 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AlgorandPaywall } from '../../schemes/AlgorandPaywall.js'
 import { mountedPath } from './applyGate.js'
-import { send } from './bufferResponse.js'
-import { webRequest } from './webRequest.js'
+import { send, webRequest } from './NodeMessage.js'
 
 /** A middleware that responds to the page's own requests. */
 export type PaywallFiles = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void

@@ -7,9 +7,7 @@ import { warn } from '../../errors.js'
 import { json } from '../gate/responses.js'
 import { type SalesPageOptions, salesPage } from '../sales/salesPage.js'
 import { mountedPath } from './applyGate.js'
-import { send } from './bufferResponse.js'
-import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
-import { webRequest } from './webRequest.js'
+import { type NodeRequest, type NodeResponse, send, webRequest } from './NodeMessage.js'
 
 /** A listener that serves the seller's page. */
 export type SalesListener = (request: NodeRequest, response: NodeResponse) => Promise<void>

@@ -7,10 +7,9 @@ import type { Admission, Decision } from '../exchange/Admission.js'
 import { sharePayment } from '../exchange/Payment.js'
 import type { Gate } from '../gate/Gate.js'
 import { json } from '../gate/responses.js'
-import { isUpgradeRequest } from '../routes/GateRequest.js'
-import { mountedPath } from './applyGate.js'
-import type { BufferOptions } from './bufferResponse.js'
-import { checkGate, webRequest } from './webRequest.js'
+import { checkGate, isUpgradeRequest } from '../routes/GateRequest.js'
+import { type BufferOptions, mountedPath } from './applyGate.js'
+import { webRequest } from './NodeMessage.js'
 
 /** A listener for the event `upgrade`. `receipt` is set if the connection is paid for. */
 export type UpgradeListener = (

@@ -2,13 +2,12 @@
 
 import { OptionsError, warn } from '../../errors.js'
 import { isSentOnce } from '../exchange/Admission.js'
-import { sharePayment } from '../exchange/Payment.js'
+import { forgetPassed, hasPassed, notePassed, sharePayment } from '../exchange/Payment.js'
 import type { Gate } from '../gate/Gate.js'
 import { json, unavailable } from '../gate/responses.js'
-import { isUpgradeRequest } from '../routes/GateRequest.js'
+import { checkGate, isUpgradeRequest, tryNewRequest } from '../routes/GateRequest.js'
 import { Overlay } from './Overlay.js'
 import { defaultMaxBytes, failedResponse, grantedResponse, paidResponse } from './paidResponse.js'
-import { checkGate, forgetPassed, hasPassed, notePassed, tryNewRequest } from './webRequest.js'
 
 export { type Payment, paymentOf } from '../exchange/Payment.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { isUpgradeRequest } from '../routes/GateRequest.js'
-import { webRequest } from './webRequest.js'
+import { webRequest } from './NodeMessage.js'
 
 const { signal } = new AbortController()
 

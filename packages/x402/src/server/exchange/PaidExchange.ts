@@ -19,7 +19,7 @@ import { PaymentHooks } from './PaymentHooks.js'
 import type { Lease } from './Renewals.js'
 import { pendingReceipt, settlePayment, settleStreamed, verifyPayment } from './settlePayment.js'
 import { nextStates, type State } from './transitions.js'
-import { chargeOf, meteredMembers, storedCharge, UsageError, withCharge, withoutCharge } from './Usage.js'
+import { storedCharge, UsageError, withCharge, withoutCharge } from './Usage.js'
 
 export class PaidExchange {
   readonly #gate: ExchangeParts
@@ -240,7 +240,7 @@ export class PaidExchange {
       payment: () => event.status.current,
       settled,
       isStreamed: this.#isStreamed || this.#paid.usage?.isStreamed === true,
-      ...meteredMembers(this.#paid.usage),
+      ...this.#paid.usage?.admissionMembers,
       headers: settled === undefined ? responses.corsHeaders(request.request, this.#gate.cors) : this.#paidHeaders,
       settle: (answer) => this.#answer(answer),
       cancel: (reason) => this.#cancel(reason),
@@ -260,7 +260,7 @@ export class PaidExchange {
     if (isLate) await this.#cancel()
     if (!this.#isRunning) return this.#respond(responses.tooLate(isSettled))
     try {
-      this.#charge = chargeOf(this.#paid.usage, answer)
+      this.#charge = this.#paid.usage?.chargeOf(answer)
     } catch (error) {
       if (!(error instanceof UsageError)) throw error
       this.#gate.onError(error)
@@ -268,7 +268,8 @@ export class PaidExchange {
       return this.#respond(responses.json(500, { error: 'the handler set an invalid charge; nothing was charged' }))
     }
     this.#endHandler('answered')
-    const held = answer && withCharge(responses.heldAnswer(answer), this.#charge)
+    const plain = answer && responses.heldAnswer(answer)
+    const held = plain && this.#charge !== undefined ? withCharge(plain, this.#charge) : plain
     try {
       // Another request has the claim, and its answer is the one that counts.
       if (held !== undefined && !(await this.#hold(held))) {

@@ -1,6 +1,7 @@
 /** A payment read from a request, and matched with the price of its route. */
 import * as Tracing from '@latchkey/algod/tracing'
 import {
+  Discovery,
   PaymentHeaders,
   PaymentIdentifier,
   type PaymentPayload,
@@ -14,9 +15,8 @@ import type { PaymentIdentifierOption, Route } from '../gate/GateOptions.js'
 import { type HeaderList, invalidIdentifier } from '../gate/responses.js'
 import type { Passes, PassOffer } from '../passes/Passes.js'
 import { bindingOf, claimantOf, digest, type GateRequest, pathsOf, proofOf, resourceOf } from '../routes/GateRequest.js'
-import { hasDynamicPrice, type PaidRoute } from '../routes/PaidRoutes.js'
 import { type Accept, type Requirements, usagePrice } from '../routes/Requirements.js'
-import { withSellersDescription } from '../routes/RouteDiscovery.js'
+import { hasDynamicPrice, type PaidRoute } from '../routes/RouteTable.js'
 import type { ClaimLease, ClaimPurchase, ClaimStore, StoredPurchase } from '../store/Claims.js'
 import type { GateResponse } from './Admission.js'
 import {
@@ -86,7 +86,8 @@ export type PaidRequest = {
 export type PaidRequestParts = {
   readonly requirements: Requirements
   readonly claims: ClaimStore
-  readonly passes: Passes
+  /** Undefined if no route has passes. */
+  readonly passes: Passes | undefined
   readonly refuse: (offer: Offer, error: string, message?: string, paid?: EventPayment) => GateResponse
   /** Whether buyers may or must name purchases of the route. */
   readonly identifier: PaymentIdentifierOption | undefined
@@ -182,7 +183,7 @@ async function readPayload(
     issuePass:
       pass === undefined
         ? undefined
-        : () => passes.issue(request, pass, { payment, requirement, network: chain.caip2, holder }),
+        : () => passes!.issue(request, pass, { payment, requirement, network: chain.caip2, holder }),
     refuse: (error, message) => refuse(offer, error, message, event),
     event,
     purchase,
@@ -203,6 +204,25 @@ async function readPayload(
       // Extensions are as large as the buyer likes, and not needed to settle.
       payload: JSON.stringify({ ...stripped, extensions: undefined }),
     }
+  }
+}
+
+/**
+ * The payment with the seller's description of the route, as facilitators get it. Buyers only copy the description, and
+ * could change what a catalogue shows about the seller.
+ */
+export function withSellersDescription(
+  payload: PaymentPayload,
+  { resource, extensions }: PaymentRequired,
+): PaymentPayload {
+  const declared = extensions?.[Discovery.key]
+  const { [Discovery.key]: copied, ...others } = (payload.extensions ?? {}) as { [key: string]: unknown }
+  if (declared === undefined && copied === undefined) return payload
+  const { url } = payload.resource ?? resource
+  return {
+    ...payload,
+    resource: { ...resource, url },
+    extensions: declared === undefined ? others : { ...others, [Discovery.key]: declared },
   }
 }
 

@@ -226,6 +226,26 @@ function find(request: object | undefined | null, depth = 0): PaymentStatus | un
   return find(raw, depth + 1) ?? find(req, depth + 1) ?? find(env?.incoming, depth + 1)
 }
 
+const passed = new WeakMap<object, Map<object, string>>()
+
+/**
+ * Whether the request has already paid at the gate, for the same method and path. A gate that is mounted twice, for an
+ * app and for its route, takes one payment.
+ */
+export function hasPassed(request: object, gate: object, target: string): boolean {
+  return passed.get(request)?.get(gate) === target
+}
+
+/** Called when the handler has ended. A program that then passes the same request again has to pay again. */
+export function forgetPassed(request: object, gate: object): void {
+  passed.get(request)?.delete(gate)
+}
+
+export function notePassed(request: object, gate: object, target: string): void {
+  const gates = passed.get(request) ?? new Map<object, string>()
+  passed.set(request, gates.set(gate, target))
+}
+
 export type LedgerPayment = {
   readonly transactionId: string
   readonly payer: string

@@ -63,6 +63,21 @@ export class Usage {
     return this.#charge ?? (this.#options.whenUnset === 'maximum' ? this.maxAmount : 0n)
   }
 
+  /**
+   * The charge of a handler that has ended.
+   *
+   * @throws UsageError
+   */
+  chargeOf(answer: HeldAnswer | undefined): bigint {
+    if (answer !== undefined) this.noteHeaders(answer.headers)
+    return this.total()
+  }
+
+  /** The members of an admission that is charged by usage. */
+  get admissionMembers(): { readonly isMetered: true; readonly noteHeaders: (headers: HeldAnswer['headers']) => void } {
+    return { isMetered: true, noteHeaders: (headers) => this.noteHeaders(headers) }
+  }
+
   /** Undefined for an override without an amount. */
   #overrideUnits(header: string): bigint | undefined {
     const value = header.length <= maxHeaderLength ? parseJson(header) : undefined
@@ -149,23 +164,4 @@ export function storedCharge(answer: HeldAnswer | undefined): bigint {
 /** A charge that a handler cannot make. Nothing is charged then. */
 export class UsageError extends PartyError<'invalid_charge'> {
   override name = 'UsageError'
-}
-
-/** The members of an admission that is charged by usage. */
-export function meteredMembers(usage: Usage | undefined): {
-  readonly isMetered?: true
-  readonly noteHeaders?: (headers: HeldAnswer['headers']) => void
-} {
-  return usage === undefined ? {} : { isMetered: true, noteHeaders: (headers) => usage.noteHeaders(headers) }
-}
-
-/**
- * The charge of a handler that has ended; undefined for a fixed price.
- *
- * @throws UsageError
- */
-export function chargeOf(usage: Usage | undefined, answer: HeldAnswer | undefined): bigint | undefined {
-  if (usage === undefined) return undefined
-  if (answer !== undefined) usage.noteHeaders(answer.headers)
-  return usage.total()
 }

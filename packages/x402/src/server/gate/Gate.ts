@@ -29,13 +29,12 @@ import { Passes, type PassOffer } from '../passes/Passes.js'
 import { Paywall } from '../paywall/Paywall.js'
 import * as GateRequest from '../routes/GateRequest.js'
 import { documentFor, dollarPrice, type ListedRoute } from '../routes/openApi.js'
-import { type PaidRoute, PaidRoutes } from '../routes/PaidRoutes.js'
 import { type Accept, priceOf, Requirements, schemeOf } from '../routes/Requirements.js'
 import type { RouteDiscovery } from '../routes/RouteDiscovery.js'
-import { RouteError } from '../routes/RouteTable.js'
-import { SalesLog } from '../sales/SalesLog.js'
+import { type PaidRoute, PaidRoutes, RouteError } from '../routes/RouteTable.js'
 import { SalesRecovery } from '../sales/SalesRecovery.js'
 import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
+import { SalesLog } from '../store/Sales.js'
 import { decidingHooks, hookRequest, protectedRequest } from './DecidingHooks.js'
 import { type EventPayment, eventRequest, GateEvents, Notifications } from './GateEvents.js'
 import {
@@ -87,7 +86,8 @@ export class Gate {
   readonly #sales: SalesLog
   readonly #events: GateEvents
   readonly #recovery: SalesRecovery | undefined
-  readonly #passes: Passes
+  /** Undefined if no route has passes. */
+  readonly #passes: Passes | undefined
   readonly #signedOffers: SignedOffers | undefined
   readonly #onError: (error: unknown) => void
   #warnedMs = Number.NEGATIVE_INFINITY
@@ -129,7 +129,7 @@ export class Gate {
       onClaimedElsewhere: safely((transactionId: string) => this.#warnOfClaim(transactionId)),
       unpaid: new UnpaidPayers(),
     }
-    this.#passes = new Passes({
+    this.#passes = Passes.of({
       passes: options.passes,
       routes: options.routes,
       claims: this.#claims,
@@ -155,7 +155,7 @@ export class Gate {
   static async open(options: GateOptions): Promise<Gate> {
     const gate = new Gate(options)
     if (gate.#claims instanceof MemoryClaims && isReplica()) gate.#warn(memoryClaimsWarning)
-    if (gate.#passes.warning !== undefined) gate.#warn(gate.#passes.warning)
+    if (gate.#passes?.warning !== undefined) gate.#warn(gate.#passes.warning)
     await gate.#facilitators.refresh()
     for (const [key, route] of Object.entries(options.routes)) {
       for (const accept of acceptsOf(route, key)) await gate.#check(key, route, accept)
@@ -293,8 +293,7 @@ export class Gate {
   }
 
   async #decidePaid(request: GateRequest.GateRequest, paidRoute: PaidRoute): Promise<Decision> {
-    const { key, route } = paidRoute
-    const accepts = acceptsOf(route, key).map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
+    const accepts = paidRoute.accepts.map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
     const response =
       (await this.#paywall.assetResponse(request.request, accepts)) ?? this.#routes.refusalOf(request, paidRoute)
     if (response !== undefined) return this.#respond(request.request, response)
@@ -304,9 +303,9 @@ export class Gate {
     if (decided !== undefined) return decided
     // One payment by usage pays for one request.
     const isByUsage = accepts.some(({ accept }) => schemeOf(accept) === 'upto')
-    const pass = isByUsage ? undefined : this.#passes.offer(request, paidRoute)
+    const pass = isByUsage ? undefined : this.#passes?.offer(request, paidRoute)
     const chains = accepts.map(({ chain }) => chain)
-    const shown = pass === undefined ? undefined : await this.#passes.admit(request, pass, chains)
+    const shown = pass === undefined ? undefined : await this.#passes!.admit(request, pass, chains)
     if (shown?.type === 'admitted') {
       notePayment(request.request, new PaymentStatus(shown.admission.payment()))
       return { type: 'paid', admission: shown.admission }
@@ -430,7 +429,7 @@ export class Gate {
       resource: { url, description, mimeType, ...(discovery?.service as object) },
       accepts,
       extensions: {
-        ...discovery?.extensions(request),
+        ...(discovery?.isDeclared ? discovery.extensions(request) : {}),
         ...PaymentSecret.declaration(),
         ...(identifier === undefined ? {} : PaymentIdentifier.declaration(identifier === 'required')),
         ...(pass === undefined ? {} : PaymentPass.declaration(pass.terms)),

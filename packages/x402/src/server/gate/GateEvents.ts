@@ -13,8 +13,7 @@ import {
   roundOfPayment,
 } from '../exchange/Payment.js'
 import { type GateRequest, newId } from '../routes/GateRequest.js'
-import type { SalesLog } from '../sales/SalesLog.js'
-import { isFailure, type Sale, type SaleOutcome } from '../store/Sales.js'
+import { isFailure, type Sale, type SaleOutcome, type SalesLog } from '../store/Sales.js'
 import type { GateEvent, GateHooks, HookName, PaymentEvent } from './GateOptions.js'
 
 /** The request that an event is about. */

@@ -2,7 +2,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import type { Writable } from 'node:stream'
-import type { NodeRequest, NodeResponse } from '../adapters/ResponseCapture.js'
+import type { NodeRequest, NodeResponse } from '../adapters/NodeMessage.js'
 
 /** Methods whose requests have no body as a rule (RFC 9110, 8.6). */
 const withoutBody = /^(GET|HEAD|DELETE|OPTIONS|TRACE|CONNECT)$/

@@ -14,7 +14,7 @@ import { assetOf, describePayment, type LedgerPayment, type Payment } from '../e
 import type { GatePassOptions, PassOptions, Route } from '../gate/GateOptions.js'
 import type { HeaderList } from '../gate/responses.js'
 import { digest, type GateRequest, pathsOf } from '../routes/GateRequest.js'
-import { hasDynamicPrice, type PaidRoute } from '../routes/PaidRoutes.js'
+import { hasDynamicPrice, type PaidRoute } from '../routes/RouteTable.js'
 import type { ClaimStore } from '../store/Claims.js'
 import type { PassStore } from '../store/PassStore.js'
 import { type CookiePlace, PassKeys, type PassToken, readCookies, setCookies } from './PassToken.js'
@@ -69,8 +69,7 @@ export class Passes {
   readonly #store: PassStore | undefined
   readonly #clock = new Clock()
 
-  /** @throws OptionsError for passes that cannot work */
-  constructor(options: PassesOptions) {
+  private constructor(options: PassesOptions) {
     this.#options = options
     const { passes, routes, claims } = options
     this.#plans = new Map(
@@ -89,9 +88,18 @@ export class Passes {
     }
   }
 
+  /**
+   * Undefined if no route has passes.
+   *
+   * @throws OptionsError for passes that cannot work
+   */
+  static of(options: PassesOptions): Passes | undefined {
+    const passes = new Passes(options)
+    return passes.#plans.size === 0 ? undefined : passes
+  }
+
   /** A warning if passes end with this process although they were sold for longer; otherwise undefined. */
   get warning(): string | undefined {
-    if (this.#plans.size === 0) return undefined
     const { passes, isInMemory } = this.#options
     if (passes?.secret === undefined) return noSecret
     const isCounted = [...this.#plans.values()].some(({ requests }) => requests !== undefined)

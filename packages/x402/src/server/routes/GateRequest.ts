@@ -5,6 +5,7 @@
 
 import { Bytes, Hash } from '@latchkey/algorand'
 import { PaymentHeaders, type Proof, passHeader } from '@latchkey/x402-wire'
+import { OptionsError } from '../../errors.js'
 import { withoutPasses } from '../passes/PassToken.js'
 import type { ClaimLease } from '../store/Claims.js'
 
@@ -81,7 +82,7 @@ export function read(
   const overrides = overridesOf(request)
   const pricedBy = varyBy.map((name) => {
     const value = headers.get(name)
-    return /^cookie$/i.test(name) ? withoutPasses(value) : value
+    return value !== null && /^cookie$/i.test(name) ? withoutPasses(value) : value
   })
   const pricedMethod = method === 'HEAD' ? 'GET' : method
   return {
@@ -229,4 +230,33 @@ export function resourceOf({ method, url: { pathname, search } }: GateRequest): 
 
 export function digest(value: unknown): string {
   return Bytes.toBase64Url(Hash.sha256(Bytes.fromUtf8(JSON.stringify(value))))
+}
+
+/** The parts of a request that the gate sees, without the body. */
+type RequestParts = { readonly method: string; readonly headers: Headers; readonly signal: AbortSignal }
+
+/** Like {@link newRequest}; undefined for a URL that no request can have, such as one with credentials. */
+export function tryNewRequest(url: string, parts: RequestParts): Request | undefined {
+  try {
+    return newRequest(url, parts)
+  } catch (error) {
+    if (error instanceof TypeError) return undefined
+    throw error
+  }
+}
+
+/** Creates a web `Request` with any method, including methods that `fetch` does not send. */
+export function newRequest(url: string, { method, headers, signal }: RequestParts): Request {
+  if (!/^(connect|trace|track)$/i.test(method)) return new Request(url, { method, headers, signal })
+  return Object.defineProperty(new Request(url, { headers, signal }), 'method', { value: method })
+}
+
+/**
+ * Rejects a promise of a gate, which would fail with every request.
+ *
+ * @throws OptionsError
+ */
+export function checkGate(gate: { readonly decide: unknown }): void {
+  if (typeof gate?.decide === 'function') return
+  throw new OptionsError('gate is not a Gate', 'Pass the gate that `await Gate.open(...)` returned.')
 }

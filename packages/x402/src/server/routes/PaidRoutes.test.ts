@@ -3,7 +3,8 @@ import test from 'node:test'
 import { OptionsError } from '../../errors.js'
 import { price } from '../stubs.test.helper.js'
 import type { RequestPath } from './GateRequest.js'
-import { PaidRoutes, targetProblem } from './PaidRoutes.js'
+import { targetProblem } from './RequestTarget.js'
+import { PaidRoutes } from './RouteTable.js'
 
 type Init = { method?: string; headers?: { [name: string]: string }; query?: string }
 

@@ -1,5 +1,5 @@
 /** The payment requirements of a route. Resolves prices to base units, and matches payments to requirements. */
-import { Bytes, Hash, Json, Network } from '@latchkey/algorand'
+import { BoundedMap, Bytes, Hash, Json, Network } from '@latchkey/algorand'
 import {
   type AssetAmount,
   type Money,
@@ -101,6 +101,9 @@ export type PricedRequest = Pick<GateRequest, 'request' | 'isSafe' | 'quoteBindi
 /** The part of a requirement that does not depend on the facilitator. */
 export type Terms = { readonly payTo: string } & AssetAmount
 
+/** Functions of the seller may return any number of prices. */
+const maxAmounts = 1_000
+
 export type RequirementsParts = {
   readonly chains: readonly Chain[]
   readonly facilitators: Facilitators
@@ -115,6 +118,8 @@ export class Requirements {
   readonly #facilitators: Facilitators
   readonly #secret: Uint8Array
   readonly #networkIds: NetworkIds
+  /** Prices in base units, because most routes have the same price for every request. */
+  readonly #amounts = new BoundedMap<string, AssetAmount>(maxAmounts)
 
   constructor({ chains, facilitators, quoteSecret: secret, networkIds }: RequirementsParts) {
     if (secret !== undefined && secret.length < minSecretLength) {
@@ -196,8 +201,14 @@ export class Requirements {
         hint: 'Pass the id of the asset, such as 31566704.',
       })
     }
-    const { assetId, amount } = await this.chainOf(accept).resolvePrice(price as Money, named)
-    return { asset: assetId.toString(), amount: amount.toString() }
+    const chain = this.chainOf(accept)
+    const key = `${chain.caip2} ${named ?? ''} ${price}`
+    const known = this.#amounts.get(key)
+    if (known !== undefined) return known
+    const { assetId, amount } = await chain.resolvePrice(price as Money, named)
+    const resolved = { asset: assetId.toString(), amount: amount.toString() }
+    this.#amounts.set(key, resolved)
+    return resolved
   }
 
   /**

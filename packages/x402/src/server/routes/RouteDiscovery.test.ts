@@ -8,6 +8,7 @@ import {
   validateDiscoveryExtension,
   validateDiscoveryExtensionSpec,
 } from '@x402/extensions/bazaar'
+import { withSellersDescription } from '../exchange/PaidRequest.js'
 import type { Route } from '../gate/GateOptions.js'
 import {
   admitted,
@@ -21,7 +22,7 @@ import {
   stubFacilitator,
   stubGate,
 } from '../stubs.test.helper.js'
-import { RouteDiscovery, withSellersDescription } from './RouteDiscovery.js'
+import { RouteDiscovery } from './RouteDiscovery.js'
 
 const city = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const described: Omit<Route, 'accepts'> = {

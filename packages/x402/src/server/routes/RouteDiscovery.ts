@@ -1,6 +1,6 @@
 /** The seller's description of a route for catalogues and callers: the extension `bazaar` of its 402. */
 import { Json } from '@latchkey/algorand'
-import { Discovery, PaymentPass, type PaymentPayload, type PaymentRequired, PaymentSecret } from '@latchkey/x402-wire'
+import { Discovery, PaymentPass, PaymentSecret } from '@latchkey/x402-wire'
 import { OptionsError } from '../../errors.js'
 import type { GateRequest } from './GateRequest.js'
 
@@ -80,6 +80,8 @@ export class RouteDiscovery {
   readonly description: Discovery.Description | undefined
   /** The segments of the route's path: `:name` for parameters, `:var1`, `:var2` for wildcards. */
   readonly template: readonly string[]
+  /** Whether the route declares extensions. */
+  readonly isDeclared: boolean
   readonly #segments: readonly string[]
   readonly #extensions: { readonly [key: string]: unknown }
 
@@ -95,6 +97,7 @@ export class RouteDiscovery {
     this.#segments = segmentsOf(key.replace(/^\s*[A-Za-z]+\s+/, ''))
     this.template = nameWildcards(this.#segments)
     this.#extensions = checkedExtensions(route.extensions ?? {})
+    this.isDeclared = this.description !== undefined || Object.keys(this.#extensions).length > 0
   }
 
   /** The extensions that the 402 of a request declares for its route. */
@@ -118,25 +121,6 @@ export class RouteDiscovery {
       return { routeTemplate, pathParameters: values }
     }
     return {}
-  }
-}
-
-/**
- * The payment with the seller's description of the route, as facilitators get it. Buyers only copy the description, and
- * could change what a catalogue shows about the seller.
- */
-export function withSellersDescription(
-  payload: PaymentPayload,
-  { resource, extensions }: PaymentRequired,
-): PaymentPayload {
-  const declared = extensions?.[Discovery.key]
-  const { [Discovery.key]: copied, ...others } = (payload.extensions ?? {}) as { [key: string]: unknown }
-  if (declared === undefined && copied === undefined) return payload
-  const { url } = payload.resource ?? resource
-  return {
-    ...payload,
-    resource: { ...resource, url },
-    extensions: declared === undefined ? others : { ...others, [Discovery.key]: declared },
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { anyCharacter } from '../../../../../test/anyCharacter.mjs'
-import { ReadingBudget, trimSlashes } from './pathReadings.js'
+import { ReadingBudget, trimSlashes } from './RequestTarget.js'
 import { RouteError, RouteTable } from './RouteTable.js'
 import '../../../../../test/seed.mjs'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { MemoryClaims } from '../store/Claims.js'
-import type { Sale, SaleStore } from '../store/Sales.js'
+import { type Sale, type SaleStore, SalesLog } from '../store/Sales.js'
 import {
   admitted,
   answer,
@@ -15,7 +15,6 @@ import {
   stubFacilitator,
   stubGate,
 } from '../stubs.test.helper.js'
-import { SalesLog } from './SalesLog.js'
 
 async function outcomes(claims: MemoryClaims): Promise<string[]> {
   return claims.sales

@@ -3,9 +3,8 @@ import test from 'node:test'
 import { GateEvents, Notifications } from '../gate/GateEvents.js'
 import type { PaymentEvent } from '../gate/GateOptions.js'
 import { MemoryClaims } from '../store/Claims.js'
-import type { Sale } from '../store/Sales.js'
+import { type Sale, SalesLog } from '../store/Sales.js'
 import { network, newLedger, stubChain } from '../stubs.test.helper.js'
-import { SalesLog } from './SalesLog.js'
 import { SalesRecovery } from './SalesRecovery.js'
 
 const hourMs = 3_600_000

@@ -8,8 +8,7 @@ import { UptoPayment } from '@latchkey/x402-wire'
 import { type Chain, ChainError } from '../../chain/Chain.js'
 import { formatAmount, lookUpPayment, type Payment } from '../exchange/Payment.js'
 import type { GateEvents } from '../gate/GateEvents.js'
-import { cursorOf, type Sale, type SaleStore } from '../store/Sales.js'
-import type { SalesLog } from './SalesLog.js'
+import { cursorOf, type Sale, type SaleStore, type SalesLog } from '../store/Sales.js'
 
 export type SalesRecoveryOptions = {
   readonly store: SaleStore

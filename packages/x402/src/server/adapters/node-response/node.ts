@@ -1,5 +1,5 @@
 import { warn } from '../../../errors.js'
-import { cutResponse, onUndelivered } from '../bufferResponse.js'
+import { cutResponse, onUndelivered } from '../NodeMessage.js'
 import { ResponseCapture } from '../ResponseCapture.js'
 import type { NodeResponses } from './NodeResponses.js'
 

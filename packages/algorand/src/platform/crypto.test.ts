@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hash, Point } from '@noble/ed25519'
-import type { Crypto, Hashing, Signing } from './Crypto.js'
 import { smallOrder, speccheck } from './edgeCases.test.data.js'
-import * as noble from './noble.js'
 import * as node from './node.js'
-import { openssl } from './node.js'
+import { openssl } from './openssl.js'
+import type { Hashing, Platform, Signing } from './Platform.js'
 import { fromSodium, require } from './sodium.js'
+import * as noble from './web.js'
 
 const signers: { readonly [name: string]: Signing } = { sodium: fromSodium(require()), openssl, noble }
 const hashers: { readonly [name: string]: Hashing } = { node, noble }
 
-test('both implementations behind #crypto provide the same functions', () => {
-  const modules: readonly Crypto[] = [node, noble]
+test('both implementations behind #platform provide the same functions', () => {
+  const modules: readonly Platform[] = [node, noble]
   const functions = (module: object): string[] =>
     Object.entries(module).flatMap(([name, value]) => (typeof value === 'function' ? [name] : []))
   assert.deepEqual(functions(modules[0]!).sort(), functions(modules[1]!).sort())

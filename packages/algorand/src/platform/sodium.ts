@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { createRequire, Module } from 'node:module'
 import { dirname, join } from 'node:path'
-import type { Signing } from './Crypto.js'
+import type { Signing } from './Platform.js'
 
 /** The functions of sodium-native that Latchkey uses. The package ships no types. */
 export type Sodium = {
