@@ -1,6 +1,7 @@
 /**
- * Benchmarks the devnet: the time to its first response, payments per second, and the rate after many payments.
- * Another algod in dev mode can be measured in the same rounds.
+ * Benchmarks the devnet: the time to its first response, payments and application calls per second, a call with the full
+ * budget, a group with 256 inner transactions, and the rate after many payments. Another algod in dev mode can be
+ * measured in the same rounds.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
@@ -8,7 +9,8 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Algod } from './devnet/Algod.js'
 import { DevnetProcess, emptyProcessMs } from './devnet/Process.js'
-import { Load } from './support/Load.js'
+import * as Workload from './devnet/Workload.js'
+import { Load, type Outcome } from './support/Load.js'
 import { median, pairedRatio, tidy } from './support/Statistics.js'
 
 const help = `Usage:
@@ -18,66 +20,104 @@ Starts the devnet and measures, each the median over rounds:
   first_answer_ms     from the start of the process to its first answer; own_ms is that less what an empty Node takes
   payments_per_s_16   single payments submitted over HTTP on 16 connections, each signature verified, each in a block
   payments_per_s_1    the same on one connection
-  ..._after           the same after N payments in all (250000; with --quick 50000), with the memory then
+  calls_per_s_16      calls of an application that counts in its global state, writes the count to a box and logs it
+  calls_per_s_1       the same on one connection
+  full_budget_ms      the median time of a submission over HTTP whose call costs exactly 700
+  inner_256_ms        the median time of a submission over HTTP of 16 calls that make 256 inner payments
+  ..._after           payments after N payments in all (250000; with --quick 50000), with the memory then
   after_to_fresh      those, divided by what a fresh devnet does that is measured in turn with it
+
+Counters of the target are read before and after each measurement: rounds, the count in the global state and in the box,
+the number of transactions. The benchmark fails if they do not match the number of answers.
 
   --durable           with a state file: an answer comes only after its payment is on the disk
   --transactions N    how many payments before the second measurement
   --algod PORT        another algod in dev mode on this machine, measured in turn with ours; its --token, and a funded
-                      account's words in the environment variable DISPENSER_MNEMONIC
+                      account's words in the environment variable DISPENSER_MNEMONIC. ratios are ours to the other's
 Prints one line of JSON.
 `
 
 type Pace = { rounds: number; windowMs: number; transactions: number }
 
-const connectionCounts = [16, 1] as const
-/** More than any target accepts in the time, because a payment cannot be sent twice. */
-const maxPerSecond = 15_000
 const fillBatch = 20_000
 
 /** Signing takes longer than the window, so a little more is signed than the target accepted before. */
 const spare = 1.3
 
-type Window = { readonly connections: number; readonly windowMs: number; readonly perSecondBefore: number | undefined }
-
-async function measure(target: Algod, load: Load, window: Window): Promise<number> {
-  const { connections, windowMs, perSecondBefore } = window
-  const most = perSecondBefore === undefined ? maxPerSecond : Math.min(maxPerSecond, perSecondBefore * spare)
-  const requests = await target.payments(Math.ceil((most * windowMs) / 1000))
-  const before = await target.round()
-  const assignment = { port: target.port, requests, connections, windowMs, unrepeatable: true }
-  const { perSecond, requests: answered } = await load.run(assignment)
-  const made = (await target.round()) - before
-  if (made !== BigInt(answered)) throw new Error(`${answered} payments were answered, ${made} blocks made`)
-  return perSecond
-}
-
-/** Measures the targets alternately; the order changes from round to round. */
-async function compare(targets: readonly Target[], load: Load, pace: Pace, suffix: string): Promise<void> {
-  for (let round = 0; round < pace.rounds; round++) {
-    for (const { algod, samples, fastest } of round % 2 === 0 ? targets : targets.toReversed()) {
-      for (const connections of connectionCounts) {
-        const { windowMs } = pace
-        const perSecondBefore = fastest.get(connections)
-        const perSecond = await measure(algod, load, { connections, windowMs, perSecondBefore })
-        const name = `payments_per_s_${connections}${suffix}`
-        samples.set(name, [...(samples.get(name) ?? []), perSecond])
-        fastest.set(connections, Math.max(perSecondBefore ?? 0, perSecond))
-      }
-    }
-  }
+/** A number in the result. */
+type Figure = {
+  readonly name: string
+  readonly workload: Workload.Workload
+  readonly connections: number
+  readonly valueOf: (outcome: Outcome) => number
 }
 
 type Target = {
-  name: string
-  algod: Algod
-  samples: Map<string, number[]>
-  /** The highest rate so far, by the number of connections. */
-  fastest: Map<number, number>
+  readonly algod: Algod
+  readonly payments: readonly Figure[]
+  readonly programs: readonly Figure[]
+  readonly samples: Map<string, number[]>
+  /** The highest rate so far, by the name of the figure. */
+  readonly fastest: Map<string, number>
 }
 
-function targetOf(name: string, algod: Algod): Target {
-  return { name, algod, samples: new Map(), fastest: new Map() }
+const perSecondOf = ({ perSecond }: Outcome): number => perSecond
+const medianMsOf = ({ p50Ms }: Outcome): number => p50Ms
+
+function targetOf(algod: Algod): Target {
+  const workload = Workload.payments(algod)
+  const payments = [16, 1].map((connections) => ({
+    name: `payments_per_s_${connections}`,
+    workload,
+    connections,
+    valueOf: perSecondOf,
+  }))
+  return { algod, payments, programs: [], samples: new Map(), fastest: new Map() }
+}
+
+/** Deploys the applications of the measurements with programs. */
+async function withPrograms(target: Target): Promise<Target> {
+  const { algod } = target
+  const calls = await Workload.calls(algod)
+  const [full, inner] = [await Workload.fullBudgets(algod), await Workload.innerTransactions(algod)]
+  const programs: Figure[] = [
+    { name: 'calls_per_s_16', workload: calls, connections: 16, valueOf: perSecondOf },
+    { name: 'calls_per_s_1', workload: calls, connections: 1, valueOf: perSecondOf },
+    { name: 'full_budget_ms', workload: full, connections: 1, valueOf: medianMsOf },
+    { name: 'inner_256_ms', workload: inner, connections: 1, valueOf: medianMsOf },
+  ]
+  return { ...target, programs }
+}
+
+async function measure({ algod, fastest }: Target, figure: Figure, load: Load, windowMs: number): Promise<number> {
+  const { name, workload, connections } = figure
+  const perSecondBefore = fastest.get(name)
+  const most = Math.min(workload.maxPerSecond, (perSecondBefore ?? workload.maxPerSecond) * spare)
+  const requests = await workload.requests(Math.ceil((most * windowMs) / 1000))
+  const before = await workload.counters()
+  const outcome = await load.run({ port: algod.port, requests, connections, windowMs, unrepeatable: true })
+  Workload.checkCounters(before, await workload.counters(), outcome.requests)
+  fastest.set(name, Math.max(perSecondBefore ?? 0, outcome.perSecond))
+  return figure.valueOf(outcome)
+}
+
+/** Measures the targets alternately; the order changes from round to round. */
+async function compare(
+  targets: readonly Target[],
+  load: Load,
+  { rounds, windowMs }: Pick<Pace, 'rounds' | 'windowMs'>,
+  suffix: string,
+  figuresOf: (target: Target) => readonly Figure[] = ({ payments }) => payments,
+): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    for (const target of round % 2 === 0 ? targets : targets.toReversed()) {
+      for (const figure of figuresOf(target)) {
+        const name = `${figure.name}${suffix}`
+        const value = await measure(target, figure, load, windowMs)
+        target.samples.set(name, [...(target.samples.get(name) ?? []), value])
+      }
+    }
+  }
 }
 
 /** Signs the next batch while the last one is submitted. */
@@ -133,20 +173,19 @@ async function main(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'bench-devnet-'))
   process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
   const devnet = await DevnetProcess.start(values.durable ? ['--state', join(directory, 'ledger.log')] : [])
-  const ours = targetOf('latchkey', new Algod(devnet.port, ''))
+  const ours = await withPrograms(await fundedTarget(devnet.port, '', devnet.mnemonic))
   const targets = [ours]
-  await ours.algod.fundPayers(devnet.mnemonic)
   if (values.algod !== undefined) targets.push(await other(Number(values.algod), values.token ?? ''))
   for (const { algod } of targets) await algod.checkThatSignaturesCount()
 
-  await compare(targets, load, { ...pace, rounds: 1 }, '_warm_up')
-  await compare(targets, load, pace, '')
+  const all = ({ payments, programs }: Target): Figure[] => [...payments, ...programs]
+  await compare(targets, load, { ...pace, rounds: 1 }, '_warm_up', all)
+  await compare(targets, load, pace, '', all)
   const memoryMb = devnet.memoryMb()
   await fill(ours.algod, load, transactions)
   // Alternates with a fresh devnet, so other load on the machine affects both.
   const fresh = await DevnetProcess.start(values.durable ? ['--state', join(directory, 'fresh.log')] : [])
-  const young = targetOf('fresh', new Algod(fresh.port, ''))
-  await young.algod.fundPayers(fresh.mnemonic)
+  const young = await fundedTarget(fresh.port, '', fresh.mnemonic)
   await compare([young], load, { ...pace, rounds: 1 }, '_warm_up')
   await compare([ours, young], load, pace, '_after')
   const result = {
@@ -174,9 +213,13 @@ async function main(): Promise<void> {
 async function other(port: number, token: string): Promise<Target> {
   const mnemonic = process.env['DISPENSER_MNEMONIC']
   if (mnemonic === undefined) throw new Error('DISPENSER_MNEMONIC must hold the words of a funded account there')
+  return withPrograms(await fundedTarget(port, token, mnemonic))
+}
+
+async function fundedTarget(port: number, token: string, mnemonic: string): Promise<Target> {
   const algod = new Algod(port, token)
   await algod.fundPayers(mnemonic)
-  return targetOf('other', algod)
+  return targetOf(algod)
 }
 
 function medians({ samples }: Target): object {

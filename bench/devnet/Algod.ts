@@ -1,12 +1,19 @@
 /** Drives the algod under measurement at a given address: our devnet, or any other algod in dev mode. */
-import { Address, Ed25519, Mnemonic, Submission, Transaction } from '@latchkey/algorand'
+import { Address, Bytes, Ed25519, Group, Mnemonic, Msgpack, Submission, Transaction } from '@latchkey/algorand'
 
 export type Payer = { publicKey: Uint8Array; secretKey: Uint8Array }
+
+/** The fields of a transaction apart from its sender, its validity and the network. */
+export type Fields = Partial<Transaction.Transaction> & Pick<Transaction.Transaction, 'type'>
+
+/** The result of a simulated group, as far as it is checked. */
+export type SimulatedGroup = { 'app-budget-consumed'?: number; 'failure-message'?: string }
 
 /** The payers sign alternately, so a cache for one account does not decide the result. */
 const payerCount = 100
 const payerMicroAlgos = 10_000_000_000n
 const windowRounds = 1_000n
+const feeMicroAlgos = 1_000n
 
 export class Algod {
   readonly port: number
@@ -24,7 +31,7 @@ export class Algod {
   }
 
   async round(): Promise<bigint> {
-    const parameters = (await this.#get('/v2/transactions/params')) as Record<string, string | number>
+    const parameters = (await this.get('/v2/transactions/params')) as Record<string, string | number>
     this.#genesis ??= {
       gen: parameters['genesis-id'] as string,
       gh: new Uint8Array(Buffer.from(parameters['genesis-hash'] as string, 'base64')),
@@ -33,16 +40,15 @@ export class Algod {
   }
 
   async balance(payer: Payer): Promise<bigint> {
-    const account = (await this.#get(`/v2/accounts/${Address.encode(payer.publicKey)}`)) as { amount: number }
+    const account = (await this.get(`/v2/accounts/${Address.encode(payer.publicKey)}`)) as { amount: number }
     return BigInt(account.amount)
   }
 
   /** Funds every payer from the account of a mnemonic. */
   async fundPayers(mnemonic: string): Promise<void> {
     const funder = Ed25519.keyPairFromSeed(Mnemonic.decode(mnemonic))
-    for (const payer of this.payers) {
-      const round = await this.round()
-      await this.submit(this.#sign(funder, payer.publicKey, payerMicroAlgos, round))
+    for (const { publicKey } of this.payers) {
+      await this.accept([{ type: 'pay', rcv: publicKey, amt: payerMicroAlgos }], funder)
     }
   }
 
@@ -57,57 +63,105 @@ export class Algod {
   }
 
   /** The same payments without the requests around them. */
-  async signedPayments(count: number, from?: bigint): Promise<Uint8Array[]> {
+  signedPayments(count: number, from?: bigint): Promise<Uint8Array[]> {
+    return this.#signedRounds(count, from, (payer) => {
+      const receiver = this.payers[(payer + 1) % payerCount]!.publicKey
+      return [{ type: 'pay', rcv: receiver, amt: ++this.#amount }]
+    })
+  }
+
+  /** Returns submissions of a group for as many future rounds. The payers send its members alternately. */
+  async submissions(count: number, group: readonly Fields[]): Promise<Uint8Array[]> {
+    return (await this.#signedRounds(count, undefined, () => group)).map((signed) => this.#request(signed))
+  }
+
+  async #signedRounds(
+    count: number,
+    from: bigint | undefined,
+    groupOf: (payer: number) => readonly Fields[],
+  ): Promise<Uint8Array[]> {
     const round = from ?? (await this.round())
     return Array.from({ length: count }, (_, index) => {
-      const payer = this.payers[index % payerCount]!
-      const receiver = this.payers[(index + 1) % payerCount]!.publicKey
       const first = round + BigInt(Math.max(0, index - Number(windowRounds) / 2))
-      return this.#sign(payer, receiver, ++this.#amount, first)
+      const payer = index % payerCount
+      return this.#sign(groupOf(payer), first, (member) => this.payers[(payer + member) % payerCount]!)
     })
   }
 
   /** Returns the status of the response. */
   async submit(signed: Uint8Array): Promise<number> {
-    const headers = { 'X-Algo-API-Token': this.#token, 'Content-Type': 'application/x-binary' }
-    const answer = await fetch(`${this.#url}/v2/transactions`, { method: 'POST', headers, body: Buffer.from(signed) })
-    await answer.arrayBuffer()
-    return answer.status
+    return (await this.#post('/v2/transactions', signed)).status
+  }
+
+  /** Submits a group of one sender, and throws unless it is accepted. Returns the response. */
+  async accept(group: readonly Fields[], sender: Payer): Promise<{ readonly txId: string }> {
+    const signed = this.#sign(group, await this.round(), () => sender)
+    const { status, text } = await this.#post('/v2/transactions', signed)
+    if (status !== 200) throw new Error(`a submission was answered with status ${status}: ${text}`)
+    return JSON.parse(text) as { txId: string }
+  }
+
+  /** Simulates a group of the first payer. */
+  async simulate(group: readonly Fields[]): Promise<SimulatedGroup> {
+    const signed = this.#sign(group, await this.round(), () => this.payers[0]!)
+    const writer = new Msgpack.Writer().mapHeader(1).str('txn-groups').arrayHeader(1)
+    writer.mapHeader(1).str('txns').arrayHeader(group.length).raw(signed)
+    const { status, text } = await this.#post('/v2/transactions/simulate?format=json', writer.bytes())
+    if (status !== 200) throw new Error(`a simulation was answered with status ${status}: ${text}`)
+    const { 'txn-groups': groups } = JSON.parse(text) as { 'txn-groups': SimulatedGroup[] }
+    return groups[0]!
+  }
+
+  /** Assembles a program. */
+  async compile(source: string): Promise<Uint8Array> {
+    const { status, text } = await this.#post('/v2/teal/compile', Buffer.from(source))
+    if (status !== 200) throw new Error(`a program was answered with status ${status}: ${text}`)
+    return Buffer.from((JSON.parse(text) as { result: string }).result, 'base64')
   }
 
   /** Throws unless a payment with a wrong signature is refused: otherwise the measurement would be meaningless. */
   async checkThatSignaturesCount(): Promise<void> {
-    const signed = this.#sign(this.payers[0]!, this.payers[1]!.publicKey, 1n, await this.round())
-    const { signed: decoded } = Submission.decodeFirst(signed)
-    const sig = decoded.sig!.map((byte, index) => (index === 0 ? byte ^ 1 : byte))
-    const status = await this.submit(Submission.encode({ ...decoded, sig }))
+    const receiver = this.payers[1]!.publicKey
+    const payment: Fields = { type: 'pay', rcv: receiver, amt: 1n }
+    const { signed } = Submission.decodeFirst(this.#sign([payment], await this.round(), () => this.payers[0]!))
+    const sig = signed.sig!.map((byte, index) => (index === 0 ? byte ^ 1 : byte))
+    const status = await this.submit(Submission.encode({ ...signed, sig }))
     if (status !== 400) throw new Error(`a payment with a wrong signature was answered with status ${status}`)
+  }
+
+  async get(path: string): Promise<unknown> {
+    const answer = await fetch(`${this.#url}${path}`, { headers: { 'X-Algo-API-Token': this.#token } })
+    if (answer.status !== 200) throw new Error(`${path} was answered with status ${answer.status}`)
+    return answer.json()
   }
 
   get #url(): string {
     return `http://127.0.0.1:${this.port}`
   }
 
-  async #get(path: string): Promise<unknown> {
-    const answer = await fetch(`${this.#url}${path}`, { headers: { 'X-Algo-API-Token': this.#token } })
-    if (answer.status !== 200) throw new Error(`${path} was answered with status ${answer.status}`)
-    return answer.json()
+  async #post(path: string, body: Uint8Array): Promise<{ status: number; text: string }> {
+    const headers = { 'X-Algo-API-Token': this.#token, 'Content-Type': 'application/x-binary' }
+    const answer = await fetch(`${this.#url}${path}`, { method: 'POST', headers, body: Buffer.from(body) })
+    return { status: answer.status, text: await answer.text() }
   }
 
-  #sign({ publicKey, secretKey }: Payer, receiver: Uint8Array, amt: bigint, firstValid: bigint): Uint8Array {
-    const txn: Transaction.Transaction = {
-      type: 'pay',
-      snd: publicKey,
-      rcv: receiver,
-      amt,
-      fee: 1_000n,
+  #sign(group: readonly Fields[], firstValid: bigint, senderOf: (member: number) => Payer): Uint8Array {
+    const transactions = group.map((fields, member) => ({
+      fee: feeMicroAlgos,
+      ...fields,
+      snd: senderOf(member).publicKey,
       fv: firstValid,
       lv: firstValid + windowRounds,
       ...this.#genesis,
-      note: new Uint8Array(Buffer.from(`${process.pid} ${performance.now()}`)),
-    }
-    const sig = Ed25519.sign(Transaction.bytesToSign(Transaction.encode(txn)), secretKey)
-    return Submission.encode({ sig, txn })
+      note: new Uint8Array(Buffer.from(`${process.pid} ${member} ${performance.now()}`)),
+    }))
+    const members = transactions.length === 1 ? transactions : Group.assign(transactions)
+    return Bytes.concat(
+      members.map((txn, member) => {
+        const sig = Ed25519.sign(Transaction.bytesToSign(Transaction.encode(txn)), senderOf(member).secretKey)
+        return Submission.encode({ sig, txn })
+      }),
+    )
   }
 
   #request(body: Uint8Array): Uint8Array {
