@@ -7,6 +7,8 @@ import * as platform from '#platform'
 
 const slabLength = 8192
 const maxPooled = 1024
+/** Shorter byte strings are compared faster byte by byte. */
+const minLongLength = 128
 
 let slab = newSlab()
 let used = 0
@@ -50,6 +52,7 @@ export function isZero(bytes: Uint8Array): boolean {
 /** Whether the bytes are equal. Not for secrets, because the time reveals how many bytes match. */
 export function equal(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false
+  if (a.length >= minLongLength) return a === b || platform.isEqual(a, b)
   for (let index = 0; index < a.length; index++) if (a[index] !== b[index]) return false
   return true
 }

@@ -16,6 +16,8 @@ export type Texts = {
   /** Decodes padded base64 in the standard alphabet. Returns undefined for any other spelling. */
   decodeBase64(text: string): Uint8Array | undefined
   encodeHex(bytes: Uint8Array): string
+  /** Whether bytes of the same length are equal. Fast for more than a hundred bytes. */
+  isEqual(a: Uint8Array, b: Uint8Array): boolean
   /** Prevents the memory from being transferred to another thread. */
   markAsUntransferable(buffer: ArrayBuffer): void
 }

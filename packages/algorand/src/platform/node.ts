@@ -18,6 +18,7 @@ export const decodeUtf8Lossy: Platform['decodeUtf8Lossy'] = (bytes) => buffer(by
 export const decodeLatin1: Platform['decodeLatin1'] = (bytes) => latin1Slice.call(bytes, 0, bytes.length)
 export const encodeBase64: Platform['encodeBase64'] = (bytes) => buffer(bytes).toString('base64')
 export const encodeHex: Platform['encodeHex'] = (bytes) => buffer(bytes).toString('hex')
+export const isEqual: Platform['isEqual'] = (a, b) => Buffer.compare(a, b) === 0
 export const markAsUntransferable: Platform['markAsUntransferable'] = (memory) => mark(memory)
 
 export const decodeBase64: Platform['decodeBase64'] = (text) => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import * as Bytes from '../Bytes.js'
 import * as node from './node.js'
 import type { Platform } from './Platform.js'
 import * as web from './web.js'
@@ -19,6 +20,20 @@ for (const [name, platform] of Object.entries(platforms)) {
     ]) {
       assert.equal(platform.isUtf8(Uint8Array.from(wrong)), false)
       assert.equal(platform.decodeUtf8(Uint8Array.from(wrong)), undefined)
+    }
+  })
+
+  test(`${name} finds a difference in any byte, at any offset of the buffer`, () => {
+    for (const length of [0, 1, 127, 128, 131, 4096]) {
+      const bytes = new Uint8Array(length + 3).fill(7).subarray(3)
+      assert.equal(platform.isEqual(bytes, new Uint8Array(length).fill(7)), true)
+      for (const index of [0, 1, 126, 127, 128, 130, 4095].filter((one) => one < length)) {
+        const changed = new Uint8Array(bytes)
+        changed[index] = 8
+        assert.equal(platform.isEqual(bytes, changed), false)
+        assert.equal(Bytes.equal(bytes, changed), false)
+      }
+      assert.equal(Bytes.equal(bytes, new Uint8Array(bytes)), true)
     }
   })
 

@@ -72,6 +72,23 @@ export const encodeHex: Platform['encodeHex'] = (bytes) => {
   return text
 }
 
+const wordBytes = 4
+
+export const isEqual: Platform['isEqual'] = (a, b) => {
+  const { length } = a
+  const end = length - (length % wordBytes)
+  const [first, second] = [viewOf(a), viewOf(b)]
+  for (let index = 0; index < end; index += wordBytes) {
+    if (first.getUint32(index) !== second.getUint32(index)) return false
+  }
+  for (let index = end; index < length; index++) if (a[index] !== b[index]) return false
+  return true
+}
+
+function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
+  return new DataView(buffer, byteOffset, byteLength)
+}
+
 /** Browsers do not support this. */
 export const markAsUntransferable: Platform['markAsUntransferable'] = () => {}
 

@@ -135,8 +135,9 @@ function allowedType(type: string, { version }: Call): string {
 
 /** A field that is zero, empty or false is the same as an absent one. */
 function isAbsent(value: unknown): boolean {
-  if (value instanceof Uint8Array)
-    return value.every((byte) => byte === 0) && (value.length === 32 || value.length === 0 || value.length === 64)
+  if (value instanceof Uint8Array) {
+    return value.length === 0 || ((value.length === 32 || value.length === 64) && Bytes.isZero(value))
+  }
   return value === 0n || value === 0 || value === false
 }
 

@@ -169,13 +169,20 @@ export class CurveGroup {
   }
 }
 
-/** Whether the product of the pairings is one. */
+type G2Point = Parameters<typeof bn254.utils.calcPairingPrecomputes>[0]
+
+/** Whether the product of the pairings is one. The points must be in the subgroups. */
 export function isPairingOne(curve: CurveName, g1: readonly Point[], g2: readonly Point[]): boolean {
-  const { pairingBatch, fields } = curves[curve]
-  type Pairs = Parameters<typeof pairingBatch>[0]
-  const pairs = g1
-    .map((point, index) => ({ g1: point, g2: g2[index]! }))
-    .filter((pair) => !pair.g1.is0() && !pair.g2.is0())
-  if (pairs.length === 0) return true
-  return fields.Fp12.eql(pairingBatch(pairs as unknown as Pairs), fields.Fp12.ONE)
+  const { millerLoopBatch, utils, fields } = curves[curve]
+  type Lines = Parameters<typeof millerLoopBatch>[0]
+  // Unlike `pairingBatch`, this does not check the subgroups of the points once more.
+  const lines: Lines = []
+  for (const [index, point] of g1.entries()) {
+    const other = g2[index]!
+    if (point.is0() || other.is0()) continue
+    const { x, y } = point.toAffine() as { x: bigint; y: bigint }
+    lines.push([utils.calcPairingPrecomputes(other as unknown as G2Point), x, y])
+  }
+  const { Fp12 } = fields
+  return lines.length === 0 || Fp12.eql(Fp12.finalExponentiate(millerLoopBatch(lines)), Fp12.ONE)
 }

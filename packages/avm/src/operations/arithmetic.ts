@@ -1,9 +1,9 @@
 /** Arithmetic and logic on uint64 values. */
+import { Bytes } from '@latchkey/algorand'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import { fromBoolean, kindOf, type Value } from '../evaluator/Value.js'
 import { maxUint64 } from '../opcodes/StackType.js'
 import { type Operations, pure } from './Operation.js'
-import * as Words from './words.js'
 
 const wordBits = 64n
 
@@ -72,7 +72,7 @@ function nonZero(value: bigint, problem: string): bigint {
 
 function isEqual(a: Value, b: Value): boolean {
   if (typeof a === 'bigint' && typeof b === 'bigint') return a === b
-  if (a instanceof Uint8Array && b instanceof Uint8Array) return Words.isEqual(a, b)
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return Bytes.equal(a, b)
   throw new EvaluationError(`cannot compare (${kindOf(a)} to ${kindOf(b)})`)
 }
 

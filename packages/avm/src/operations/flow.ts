@@ -1,10 +1,10 @@
 /** Operations that decide which instruction follows. */
+import { Bytes } from '@latchkey/algorand'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Machine } from '../evaluator/Machine.js'
 import type { Value } from '../evaluator/Value.js'
 import * as Branch from '../program/Branch.js'
 import type { Operations } from './Operation.js'
-import * as Words from './words.js'
 
 /** The most tables that are kept. */
 const maxTables = 256
@@ -100,5 +100,5 @@ function indexOfSame(stack: readonly Value[], base: number): number {
 
 function isSame(a: Value, b: Value): boolean {
   if (a === b) return true
-  return a instanceof Uint8Array && b instanceof Uint8Array && Words.isEqual(a, b)
+  return a instanceof Uint8Array && b instanceof Uint8Array && Bytes.equal(a, b)
 }

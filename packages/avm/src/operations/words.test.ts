@@ -11,8 +11,6 @@ const bytes = fc.tuple(fc.uint8Array({ maxLength: 300 }), fc.nat(9)).map(([all, 
 test('word by word, the results are those of byte by byte', () => {
   fc.assert(
     fc.property(bytes, bytes, (a, b) => {
-      assert.equal(Words.isEqual(a, b), Buffer.compare(a, b) === 0)
-      assert.equal(Words.isEqual(a, new Uint8Array(a)), true)
       assert.deepEqual(
         [...Words.complement(a)],
         [...a].map((byte) => byte ^ 0xff),
@@ -25,14 +23,13 @@ test('word by word, the results are those of byte by byte', () => {
   )
 })
 
-test('finds the first byte that is not zero, and a difference in any byte', () => {
+test('finds the first byte that is not zero', () => {
   for (const length of [0, 1, 127, 128, 131, 4096]) {
     assert.equal(Words.firstNonZero(new Uint8Array(length)), length)
     for (const index of [0, 1, 126, 127, 128, 130, 4095].filter((one) => one < length)) {
       const changed = new Uint8Array(length)
       changed[index] = 1
       assert.equal(Words.firstNonZero(changed), index)
-      assert.equal(Words.isEqual(changed, new Uint8Array(length)), false)
     }
   }
 })

@@ -3,24 +3,8 @@
  * that would take longer than everything else.
  */
 const wordBytes = 4
-/** Shorter byte strings are compared byte by byte, because a view takes longer to create. */
+/** Shorter byte strings are read byte by byte, because a view takes longer to create. */
 const minViewBytes = 128
-
-/** Whether byte strings are equal. */
-export function isEqual(a: Uint8Array, b: Uint8Array): boolean {
-  const { length } = a
-  if (length !== b.length) return false
-  if (a === b) return true
-  const end = length < minViewBytes ? 0 : length - (length % wordBytes)
-  if (end > 0) {
-    const [first, second] = [viewOf(a), viewOf(b)]
-    for (let index = 0; index < end; index += wordBytes) {
-      if (first.getUint32(index) !== second.getUint32(index)) return false
-    }
-  }
-  for (let index = end; index < length; index++) if (a[index] !== b[index]) return false
-  return true
-}
 
 /** The index of the first byte that is not zero, or the length. */
 export function firstNonZero(bytes: Uint8Array): number {
