@@ -65,7 +65,9 @@ const stateErrors: Table<StateFileError['code']> = {
   state_file_locked: { hint: 'stop the other devnet, or give another file with --state' },
   state_file_unavailable: { hint: 'check that its directory exists and is writable' },
   state_file_unrecognized: { hint: 'give another file with --state' },
-  state_file_version: { hint: 'use the version that wrote the file, or give another file with --state' },
+  state_file_version: {
+    hint: 'open it with the version that wrote it and --dump FILE, and load that here with --load FILE; or give another file with --state',
+  },
   state_file_network: {
     hint: 'give the same --accounts and genesis as before, or another file with --state; other versions may have another genesis',
   },

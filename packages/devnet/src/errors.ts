@@ -35,8 +35,8 @@ export const errors = {
     hint: 'this is a defect of the devnet; report it',
   },
   outcome_changed: {
-    message: 'application calls of the state file have another outcome than when they were recorded',
-    hint: 'use the version that wrote the file, or start with another path',
+    message: 'a group of the state file has another outcome than when it was recorded',
+    hint: 'open the file with the version that wrote it, and load a dump of that; or start with another path',
   },
   malformed_transaction: {
     message: 'a transaction is malformed',
@@ -80,7 +80,7 @@ export const errors = {
   },
   state_file_version: {
     message: 'the state file was written by another version',
-    hint: 'use the version that wrote it, or start with another path',
+    hint: 'open it with the version that wrote it, and load a dump of that here; or start with another path',
   },
   state_file_network: {
     message: 'the state file belongs to a devnet with another genesis',

@@ -39,8 +39,8 @@ type PendingGroup = {
   readonly size: number
   readonly overlay: StateOverlay
   readonly applied: readonly Block.Applied[]
-  /** The digest of the outcome of application calls. */
-  readonly digest: Uint8Array | undefined
+  /** Returns the digest of the outcome of application calls, or undefined if there are none. */
+  readonly digest: () => Uint8Array | undefined
 }
 
 /** A transaction is in a block, pending, or dropped after it was accepted. */
@@ -65,7 +65,7 @@ export class Ledger {
   readonly onlineStake = new OnlineStake()
   readonly clock: Clock
   readonly lifetimes: Lifetimes | undefined
-  #journal: (change: LedgerChange) => void = () => {}
+  #journal: ((change: LedgerChange) => void) | undefined
   readonly #history: History
   readonly #initial: Snapshot
   readonly #listeners = new Set<() => void>()
@@ -134,7 +134,7 @@ export class Ledger {
     IncomingTransaction.checkSignatures(transactions, false, { chain: this.#chainReader })
     const evaluated = this.#evaluate(transactions)
     if (this.#pendingBytes + evaluated.size > Consensus.maxBlockTransactionBytes) throw full()
-    this.#journal({ type: 'group', bytes: evaluated.bytes, digest: evaluated.digest })
+    this.#journal?.({ type: 'group', bytes: evaluated.bytes, digest: evaluated.digest() })
     this.#accept(evaluated)
     return transactions
   }
@@ -142,7 +142,7 @@ export class Ledger {
   /** Closes the open block, which may be empty. */
   closeBlock(): Block.Block {
     const { timestamp, state } = this.clock.next(this.last.timestamp)
-    this.#journal({ type: 'block', timestamp })
+    this.#journal?.({ type: 'block', timestamp })
     this.clock.state = state
     return this.#close(timestamp)
   }
@@ -165,7 +165,7 @@ export class Ledger {
   /** Funds an account from the faucet. Throws a LedgerError if that is not possible. */
   fund(change: FundChange): void {
     const overlay = this.#evaluateFunding(change)
-    this.#journal(change)
+    this.#journal?.(change)
     this.#commitFunding(overlay)
   }
 
@@ -188,7 +188,7 @@ export class Ledger {
   }
 
   #setClock(clock: ClockState): void {
-    this.#journal({ type: 'clock', clock })
+    this.#journal?.({ type: 'clock', clock })
     this.clock.state = clock
   }
 
@@ -203,12 +203,12 @@ export class Ledger {
   }
 
   restore(snapshot: Snapshot): void {
-    this.#journal({ type: 'restore', snapshot })
+    this.#journal?.({ type: 'restore', snapshot })
     this.#restore(snapshot)
   }
 
   reset(): void {
-    this.#journal({ type: 'reset' })
+    this.#journal?.({ type: 'reset' })
     this.#restore({ ...this.#initial, clock: initialClock })
   }
 
@@ -275,16 +275,28 @@ export class Ledger {
     const outcomes = Evaluate.group(transactions, { chain, round, overlay, programs: this.#chainReader, limits })
     const applied = transactions.map((transaction, index) => ({ transaction, outcome: outcomes[index]! }))
     const hasCalls = transactions.some(({ txn }) => txn.type === 'appl')
-    const digest = hasCalls ? outcomeDigest(applied, overlay) : undefined
+    const digest = () => (hasCalls ? outcomeDigest(applied, overlay) : undefined)
     const size = hasCalls ? outcomes.reduce((sum, { delta }) => sum + (delta?.length ?? 0), bytes.length) : bytes.length
     return { bytes, size, overlay, applied, digest }
   }
 
+  /** Evaluates a recorded group. Throws a DevnetError that names the round if it has another outcome now. */
   #replayed(bytes: Uint8Array, digest: Uint8Array | undefined): PendingGroup {
-    const group = this.#evaluate(this.#prepared(bytes))
-    if (digest === undefined || (group.digest !== undefined && Bytes.equal(digest, group.digest))) return group
-    const id = group.applied[0]!.transaction.decoded.id
-    throw new DevnetError('outcome_changed', `the application calls of the group of ${id} have another outcome now`)
+    const changed = (what: string, cause?: unknown): DevnetError =>
+      new DevnetError('outcome_changed', `round ${this.last.round + 1n}: ${what}`, cause)
+    let group: PendingGroup
+    try {
+      group = this.#evaluate(this.#prepared(bytes))
+    } catch (error) {
+      if (!(error instanceof LedgerError)) throw error
+      const { id } = Submission.decodeFirst(bytes)
+      throw changed(`the group of ${id} was accepted when it was recorded, and is refused now: ${error.message}`, error)
+    }
+    const own = digest === undefined ? undefined : group.digest()
+    if (digest === undefined || (own !== undefined && Bytes.equal(digest, own))) return group
+    throw changed(
+      `the application calls of the group of ${group.applied[0]!.transaction.decoded.id} have another outcome now`,
+    )
   }
 
   #accept(group: PendingGroup): void {

@@ -68,8 +68,8 @@ function replayRecord(payload: Buffer, { path, offset, genesis, replay }: Replay
   } catch (error) {
     if (avm.isNotLoaded(error)) throw error
     const why = error instanceof Error ? error.message : String(error)
-    const message = `${path}: the change at byte ${offset} cannot be replayed: ${why}`
-    const hint = 'the file is unchanged; use the version that wrote it, or start with another path'
+    const message = `${path}: the change at byte ${offset} cannot be replayed: ${why}. The file is unchanged`
+    const hint = 'open it with the version that wrote it, and load a dump of that here; or start with another path'
     throw new StateFileError('state_file_version', message, { hint, cause: error })
   }
 }
