@@ -2,6 +2,7 @@
 import type { Instruction } from '../opcodes/Instruction.js'
 import * as StackType from '../opcodes/StackType.js'
 import { operations } from '../operations/index.js'
+import type { Operation } from '../operations/Operation.js'
 import * as Cost from './Cost.js'
 import { EvaluationError } from './EvaluationError.js'
 import { instructionAt } from './Instructions.js'
@@ -37,16 +38,44 @@ function tracedStep(machine: Machine, tracer: Tracer): void {
   tracer.afterInstruction?.(machine, undefined)
 }
 
+/** An instruction with everything that its performance needs. */
+type Step = {
+  readonly instruction: Instruction
+  readonly operation: Operation | undefined
+  /** The length without immediates of variable length. */
+  readonly length: number
+  /** The cost, if it is the same for all fields and arguments. */
+  readonly fixedCost: number | undefined
+}
+
+/** The steps of a version by their opcode, looked up once. Prefixes and opcodes without an instruction have none. */
+const steps: (Step | undefined)[][] = []
+
+function stepAt({ program, pc, version }: Machine): Step {
+  steps[version] ??= []
+  const known = steps[version][program[pc]!]
+  if (known !== undefined) return known
+  const instruction = instructionAt(program, pc, version)
+  const { cost } = instruction
+  const step = {
+    instruction,
+    operation: operations.get(instruction.name),
+    length: Cost.fixedLength(instruction),
+    fixedCost: 'base' in cost && cost.perChunk === 0 ? cost.base : undefined,
+  }
+  if (instruction.suffix === undefined) steps[version][program[pc]!] = step
+  return step
+}
+
 /** The order of the checks decides which error a program with several problems reports. */
 function step(machine: Machine): void {
-  const instruction = instructionAt(machine.program, machine.pc, machine.version)
+  const { instruction, operation, length, fixedCost } = stepAt(machine)
   expectMode(machine, instruction)
   expectArguments(machine, instruction)
-  const end = machine.pc + Cost.fixedLength(instruction)
+  const end = machine.pc + length
   if (end > machine.program.length) throw new EvaluationError('program ends without immediate value(s)')
-  spend(machine, instruction)
+  spend(machine, instruction, fixedCost ?? Cost.of(instruction, machine.program, machine.pc, machine.stack))
   machine.nextPc = end
-  const operation = operations.get(instruction.name)
   if (operation === undefined) throw new EvaluationError(`${instruction.name} is not supported`)
   operation(machine)
   machine.isCalled = instruction.name === 'callsub'
@@ -72,13 +101,10 @@ function expectArguments({ stack }: Machine, { name, args }: Instruction): void 
   }
 }
 
-function spend(machine: Machine, instruction: Instruction): void {
-  const cost = Cost.of(instruction, machine.program, machine.pc, machine.stack)
-  if (cost <= 0) throw new EvaluationError(`${instruction.name} returned ${cost} cost`)
+function spend(machine: Machine, { name }: Instruction, cost: number): void {
+  if (cost <= 0) throw new EvaluationError(`${name} returned ${cost} cost`)
   if (!machine.budget.spend(cost)) {
-    throw new EvaluationError(
-      `dynamic cost budget exceeded, executing ${instruction.name}: local program cost was ${machine.cost}`,
-    )
+    throw new EvaluationError(`dynamic cost budget exceeded, executing ${name}: local program cost was ${machine.cost}`)
   }
   machine.cost += cost
 }

@@ -14,7 +14,8 @@ export function callOf({ call }: Machine): Call {
   throw new TypeError('a logic signature has no application call')
 }
 
-type Compute = (...args: never[]) => Value | readonly Value[]
+type Result = Value | readonly Value[]
+type Compute = (...args: never[]) => Result
 
 /** Changes the stack after a failure, because the stack of a failed program is part of the recorded behaviour. */
 export type OnFailure = (stack: Value[], base: number) => void
@@ -36,11 +37,15 @@ export const withoutLast: OnFailure = (stack) => {
 /** An operation that replaces its arguments by what a function returns for them. */
 export function pure(compute: Compute, onFailure: OnFailure = untouched): Operation {
   const count = compute.length
+  const apply = compute as (...args: Value[]) => Result
   return ({ stack }) => {
     const base = stack.length - count
-    let result: Value | readonly Value[]
+    let result: Result
     try {
-      result = (compute as (...args: Value[]) => Value | readonly Value[])(...stack.slice(base))
+      // Most operations have one or two arguments, and take less time than a list of them.
+      if (count === 1) result = apply(stack[base]!)
+      else if (count === 2) result = apply(stack[base]!, stack[base + 1]!)
+      else result = apply(...stack.slice(base))
     } catch (error) {
       onFailure(stack, base)
       throw error
