@@ -1,14 +1,10 @@
 /** Maps field elements to points of BN254, by the method of Shallue and van de Woestijne (RFC 9380, section 6.6.1). */
-import { psiFrobenius } from '@noble/curves/abstract/tower.js'
 import { bn254 } from '@noble/curves/bn254.js'
+import { clearCofactor } from './Bn254G2.js'
 import type { Point as AnyPoint, Pair } from './CurvePoint.js'
 
 const { Fp, Fp2 } = bn254.fields
 const G2 = bn254.G2.Point
-type G2Point = typeof G2.BASE
-
-/** The parameter of the curve family. */
-const seed = 4_965_661_367_192_848_881n
 
 type Field<T> = {
   readonly ZERO: T
@@ -38,7 +34,6 @@ export function toG2(element: Pair): AnyPoint {
 // The constants take milliseconds to compute, which most programs need not wait for.
 const mapToG1 = lazily(() => svdw(Fp, 3n, (value) => (value & 1n) === 1n))
 const mapToG2 = lazily(() => svdw(Fp2, G2.CURVE().b, ({ c0, c1 }) => ((c0 === 0n ? c1 : c0) & 1n) === 1n))
-const frobenius = lazily(() => psiFrobenius(Fp, Fp2, Fp2.NONRESIDUE))
 
 function lazily<T>(create: () => T): () => T {
   let value: T | undefined
@@ -84,15 +79,4 @@ function squareRoot<T>(field: Field<T>, value: T): T | undefined {
   } catch {
     return undefined
   }
-}
-
-/** The method of Fuentes-Castañeda, Knapp and Rodríguez-Henríquez (SAC 2011), cheaper than the cofactor itself. */
-function clearCofactor(point: G2Point): G2Point {
-  const psi = (value: G2Point): G2Point => frobenius().G2psi(G2, value) as G2Point
-  const multiple = point.multiplyUnsafe(seed)
-  const triple = multiple.double().add(multiple)
-  return multiple
-    .add(psi(triple))
-    .add(psi(psi(multiple)))
-    .add(psi(psi(psi(point))))
 }

@@ -1,11 +1,13 @@
 /** The groups of the pairing curves BN254 and BLS12-381, with points as programs write them. */
-import { pippenger } from '@noble/curves/abstract/curve.js'
 import { bls12_381 } from '@noble/curves/bls12-381.js'
 import { bn254 } from '@noble/curves/bn254.js'
 import { decodeInteger, encodeInteger } from '../evaluator/Value.js'
+import * as Bn254G2 from './Bn254G2.js'
 import * as BnMap from './BnMap.js'
 import type { Coordinate, Pair, Point } from './CurvePoint.js'
 import * as Endomorphism from './Endomorphism.js'
+import { type PointField, pointField } from './PointField.js'
+import { sumOfMultiples } from './sumOfMultiples.js'
 
 const curves = { BN254: bn254, BLS12_381: bls12_381 } as const
 type CurveName = keyof typeof curves
@@ -42,6 +44,7 @@ export class CurveGroup {
   readonly #curve: CurveName
   readonly #points: PointConstructor
   readonly #modulus: bigint
+  readonly #field: PointField<Coordinate>
   #root: bigint | undefined
 
   constructor(curve: CurveName, degree: 1 | 2) {
@@ -50,6 +53,7 @@ export class CurveGroup {
     this.degree = degree
     this.#points = (degree === 1 ? G1.Point : G2.Point) as unknown as PointConstructor
     this.#modulus = fields.Fp.ORDER
+    this.#field = pointField(degree, this.#modulus, (value) => fields.Fp.inv(value))
     this.order = fields.Fr.ORDER
     this.elementBytes = fields.Fp.BYTES
     this.coordinateBytes = degree * this.elementBytes
@@ -89,7 +93,9 @@ export class CurveGroup {
 
   /** Whether a point is in the subgroup that pairings use. */
   isInSubgroup(point: Point): boolean {
-    return point.is0() || point.isTorsionFree()
+    if (point.is0()) return true
+    if (this.#curve === 'BN254' && this.degree === 2) return Bn254G2.isInSubgroup(point as unknown as Bn254G2.G2Point)
+    return point.isTorsionFree()
   }
 
   /** Multiplies a point. Points outside of the subgroup have other multiples; see {@link Endomorphism}. */
@@ -97,17 +103,22 @@ export class CurveGroup {
     if (point.is0()) return point
     const [first, second] = Endomorphism.split(scalar, Endomorphism.bases[this.#curve])
     const rotated = this.#rotate(point, this.#cubeRoot())
-    const [a, b] = [first < 0n ? point.negate() : point, second < 0n ? rotated.negate() : rotated]
-    return this.#sumOfTwo(a, first < 0n ? -first : first, b, second < 0n ? -second : second)
+    const points = [first < 0n ? point.negate() : point, second < 0n ? rotated.negate() : rotated]
+    return this.#sum(points, [first < 0n ? -first : first, second < 0n ? -second : second])
   }
 
   /** The sum of multiples, much faster than one by one. */
   sumOfMultiples(points: readonly Point[], scalars: readonly bigint[]): Point {
-    const reduced = scalars.map((scalar) => scalar % this.order)
-    type Constructor = Parameters<typeof pippenger>[0]
-    type Points = Parameters<typeof pippenger>[1]
-    const sum = pippenger(this.#points as unknown as Constructor, points as unknown as Points, reduced)
-    return sum as unknown as Point
+    return this.#sum(
+      points,
+      scalars.map((scalar) => scalar % this.order),
+    )
+  }
+
+  #sum(points: readonly Point[], scalars: readonly bigint[]): Point {
+    const coordinates = points.map((point) => (point.is0() ? undefined : point.toAffine()))
+    const sum = sumOfMultiples(this.#field, coordinates, scalars)
+    return sum === undefined ? this.#points.ZERO : this.#points.fromAffine(sum)
   }
 
   /** Maps an element of the field to a point of the subgroup. */
@@ -119,23 +130,6 @@ export class CurveGroup {
     // The map of G1 takes a number, although its type says a list.
     if (typeof element === 'bigint') return G1.mapToCurve(element as unknown as bigint[]) as unknown as Point
     return G2.mapToCurve([element.c0, element.c1]) as unknown as Point
-  }
-
-  /** The sum of two multiples, which share their doublings (Straus). */
-  #sumOfTwo(a: Point, first: bigint, b: Point, second: bigint): Point {
-    const both = a.add(b)
-    const length = Math.max(first.toString(2).length, second.toString(2).length)
-    const [firstBits, secondBits] = [first, second].map((scalar) => scalar.toString(2).padStart(length, '0')) as [
-      string,
-      string,
-    ]
-    let sum = this.#points.ZERO
-    for (let index = 0; index < length; index++) {
-      sum = sum.double()
-      const [isFirst, isSecond] = [firstBits[index] === '1', secondBits[index] === '1']
-      if (isFirst || isSecond) sum = sum.add(isFirst && isSecond ? both : isFirst ? a : b)
-    }
-    return sum
   }
 
   #rotate(point: Point, root: bigint): Point {
@@ -169,8 +163,6 @@ export class CurveGroup {
   }
 }
 
-type G2Point = Parameters<typeof bn254.utils.calcPairingPrecomputes>[0]
-
 /** Whether the product of the pairings is one. The points must be in the subgroups. */
 export function isPairingOne(curve: CurveName, g1: readonly Point[], g2: readonly Point[]): boolean {
   const { millerLoopBatch, utils, fields } = curves[curve]
@@ -181,7 +173,7 @@ export function isPairingOne(curve: CurveName, g1: readonly Point[], g2: readonl
     const other = g2[index]!
     if (point.is0() || other.is0()) continue
     const { x, y } = point.toAffine() as { x: bigint; y: bigint }
-    lines.push([utils.calcPairingPrecomputes(other as unknown as G2Point), x, y])
+    lines.push([utils.calcPairingPrecomputes(other as unknown as Bn254G2.G2Point), x, y])
   }
   const { Fp12 } = fields
   return lines.length === 0 || Fp12.eql(Fp12.finalExponentiate(millerLoopBatch(lines)), Fp12.ONE)
