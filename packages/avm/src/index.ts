@@ -2,6 +2,7 @@ export { CallGroup } from './application/applyCall.js'
 export * as ByteKey from './application/ByteKey.js'
 export type { Effects, EvalDelta, InnerTransaction, ValueChange } from './application/Effects.js'
 export { effectEntries, encodeDelta } from './application/encodeDelta.js'
+export { accountLookupError, creatorLookupError } from './application/largeIds.js'
 export type {
   AccountView,
   Application,

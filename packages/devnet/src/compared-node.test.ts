@@ -269,3 +269,118 @@ test('an access list has to name the account of an old application that is calle
   const accounts = [MapKey.address(appAddress(old))]
   assert.deepEqual(json['txn-groups'][0]['unnamed-resources-accessed'], { accounts })
 })
+
+test('acct_params_get and voter_params_get resolve the account before the field', async () => {
+  for (const opcode of ['73', '74']) {
+    for (const [account, reason] of [
+      ['8003010203', /: not an address\. Details/],
+      ['8109', /: invalid Account reference 9 exceeds length of tx\.Accounts 0\. Details/],
+      ['8100', /: invalid (acct|voter)_params_get field 230\. Details/],
+    ] as const) {
+      const node = new TestNode()
+      const alice = node.funded(0)
+      const apap = Uint8Array.from(Buffer.from(`0d${account}${opcode}e6`, 'hex'))
+      const creation = node.txn('appl', alice, { apap, apsu: Uint8Array.of(13, 0x81, 1) })
+      assert.match(errorMessageOf(await node.submit(sign(creation, alice))), reason)
+    }
+  }
+})
+
+test('ids from 2^63 on cannot be looked up', async () => {
+  const reason = 'type: uint64 values with high bit set are not supported'
+  const [last, first] = [2n ** 63n - 1n, 2n ** 63n]
+  const application = `roundCowBase.getCreator() cidx: ${first} ctype: 1 err: sql: converting argument $1 ${reason}`
+  const inner = (type: string, field: string) =>
+    `itxn_begin; int ${type}; itxn_field TypeEnum; txna Applications 1; itxn_field ${field}; itxn_submit`
+  for (const [body, expected] of [
+    ['txn Sender; txna Applications 1; app_opted_in', `sql: converting argument $2 ${reason}`],
+    ['txn Sender; txna Applications 1; byte "k"; app_local_get_ex', `sql: converting argument $2 ${reason}`],
+    ['txna Applications 1; byte "k"; app_global_get_ex', application],
+    ['txna Applications 1; byte "b"; app_box_len', application],
+    [inner('appl', 'ApplicationID'), application],
+  ] as const) {
+    const node = new TestNode()
+    const alice = node.funded(0)
+    const apap = await compile(`#pragma version 13\ntxn ApplicationID; bz end; ${body}; end: int 1; return`)
+    const apid = await deploy(node, alice, 'int 1', { apap, apsu: await compile('#pragma version 13\nint 1') })
+    fundApplication(node, apid)
+    const messageFor = async (id: bigint): Promise<string> => {
+      const fields = { apid, apfa: [id], apbx: [{ i: 1n, n: Buffer.from('b') }], fee: 2000n }
+      const response = await node.submit(sign(node.txn('appl', alice, fields), alice))
+      return response.status === 200 ? '' : errorMessageOf(response)
+    }
+    assert.ok((await messageFor(first)).includes(`logic eval error: ${expected}. Details`), body)
+    assert.ok(!(await messageFor(last)).includes('sql'), body)
+  }
+})
+
+test('a transaction that names an asset or an application from 2^63 on fails at its lookup', async () => {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  const id = 2n ** 63n
+  const creator = (type: number) =>
+    `roundCowBase.getCreator() cidx: ${id} ctype: ${type} err: sql: converting argument $1`
+  const holding = ': sql: converting argument $2'
+  for (const [type, fields, expected] of [
+    ['axfer', { xaid: id, arcv: alice.publicKey }, holding],
+    ['axfer', { xaid: id, arcv: alice.publicKey, aamt: 5n }, holding],
+    ['afrz', { faid: id, fadd: alice.publicKey }, creator(0)],
+    ['acfg', { caid: id }, creator(0)],
+    ['appl', { apid: id }, creator(1)],
+    ['appl', { apid: id, apan: 3n }, creator(1)],
+  ] as const) {
+    const message = errorMessageOf(await node.submit(sign(node.txn(type, alice, fields), alice)))
+    assert.ok(message.includes(expected), message)
+  }
+})
+
+test('an unnamed application takes the place of its account, from version 7 on', async () => {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  const other = await deploy(node, alice, 'int 1')
+  const account = `byte 0x${Buffer.from(MapKey.bytes(appAddress(other))).toString('hex')}; balance; pop`
+  const app = `int ${other}; byte "k"; app_global_get_ex; pop; pop`
+  const address = MapKey.address(appAddress(other))
+  for (const [version, body, room, expected] of [
+    [6, `${account}; ${app}`, 2, { accounts: [address], apps: [Number(other)] }],
+    [6, `${app}; ${account}`, 2, { accounts: [address], apps: [Number(other)] }],
+    [6, `${app}; ${account}`, 1, 'unavailable Account'],
+    [7, `${account}; ${app}`, 1, { apps: [Number(other)] }],
+    [7, `${app}; ${account}`, 1, { apps: [Number(other)] }],
+    [9, `${account}; ${app}`, 1, { apps: [Number(other)] }],
+  ] as const) {
+    const apap = await compile(`#pragma version ${version}\n${body}; int 1`)
+    const apsu = await compile(`#pragma version ${version}\nint 1`)
+    const apat = Array.from({ length: 8 - room }, (_, index) => new Uint8Array(32).fill(index + 1))
+    const creation = sign(node.txn('appl', alice, { apap, apsu, apat }), alice)
+    const { json } = await node.simulate([creation], { 'allow-unnamed-resources': true })
+    const [group] = json['txn-groups']
+    const used = group['unnamed-resources-accessed'] ?? group['txn-results'][0]['unnamed-resources-accessed']
+    if (typeof expected === 'string') assert.match(group['failure-message'], new RegExp(expected))
+    else assert.deepEqual(used, expected, `${version} ${body}`)
+  }
+})
+
+test('a simulation adds no references for the bytes of an instruction that fails', async () => {
+  const write = 'byte "e"; int 100; box_create; pop'
+  for (const [body, reason] of [
+    ['byte "b"; int 5000; box_resize', /no such box/],
+    ['byte "e"; int 5000; box_create; pop', /box size mismatch/],
+    ['byte "e"; byte "x"; box_put', /wrong size/],
+    ['byte "e"; int 99; byte "xx"; box_replace', /replacement end/],
+    ['byte "e"; int 0; byte "x"; box_replace', undefined],
+  ] as const) {
+    const { node, apid, alice } = await called(
+      `txn ApplicationID; bz end; txn NumAppArgs; bz end; txn NumAppArgs; int 1; ==; bnz first; ${body}; b end; first: ${write}; end: int 1`,
+    )
+    const named = [{ n: Buffer.from('b') }, { n: Buffer.from('e') }]
+    await node.send(sign(node.txn('appl', alice, { apid, apaa: [Uint8Array.of(1)], apbx: named }), alice))
+    const al = named.map((b) => ({ b }))
+    const call = sign(node.txn('appl', alice, { apid, apaa: [Uint8Array.of(1), Uint8Array.of(2)], al }), alice)
+    const { json } = await node.simulate([call], { 'allow-unnamed-resources': true })
+    const [group] = json['txn-groups']
+    if (reason !== undefined) assert.match(group['failure-message'], reason)
+    const expected = reason === undefined ? { 'extra-box-refs': 1 } : undefined
+    assert.deepEqual(group['unnamed-resources-accessed'], expected, body)
+  }
+})

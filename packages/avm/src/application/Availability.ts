@@ -26,7 +26,7 @@ export function isAccountAvailable(call: Call, address: ByteKey.ByteKey): boolea
   }
   if (version >= appAccountsVersion && transaction.apfa?.some((appId) => appAddress(appId) === address)) return true
   if (appAddress(call.appId) === address) return true
-  return call.group.pool.unnamed?.allowsAccount(address) ?? false
+  return call.group.pool.unnamed?.allowsAccount(address, call.version) ?? false
 }
 
 /** Whether a program can use an asset. */
@@ -46,7 +46,7 @@ export function isAppAvailable(call: Call, appId: bigint): boolean {
   if (transaction.al?.some(({ p = 0n }) => p === appId)) return true
   if (version >= createdResourcesVersion && resources.createdApps.has(appId)) return true
   if (version >= sharedResourcesVersion && resources.apps.has(appId)) return true
-  return call.group.pool.unnamed?.allowsApp(appId) ?? false
+  return call.group.pool.unnamed?.allowsApp(appId, call.version) ?? false
 }
 
 /** Whether a program of version 9 or later can use the holding of an available account and an available asset. */

@@ -1,4 +1,5 @@
 /** Inner transactions: their construction, their checks, and their submission to the host. */
+
 import { Address, Hash, LatchkeyError, Msgpack, type Transaction } from '@latchkey/algorand'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import { versionOf } from '../evaluator/Instructions.js'
@@ -7,6 +8,7 @@ import { appAddress } from './appAddress.js'
 import * as ByteKey from './ByteKey.js'
 import type { Effects } from './Effects.js'
 import * as Fees from './Fees.js'
+import { missingApplication } from './largeIds.js'
 import { appAccountsVersion, maxCallDepth, maxGroupSize, minInnerVersion, sharedResourcesVersion } from './limits.js'
 import { type Call, type Draft, type Group, innerId, type Origin } from './model.js'
 
@@ -139,7 +141,7 @@ function expectCallable(call: Call, { apid, apan, apap, apsu }: Txn): bigint {
   if (apid !== undefined) {
     expectNoRecursion(call, apid)
     const application = call.group.ledger.application(apid)
-    if (application === undefined) throw new EvaluationError(`app ${apid} does not exist`)
+    if (application === undefined) throw missingApplication(apid)
     approval = application.approvalProgram
     clear = application.clearStateProgram
   } else expectNoRecursion(call, 0n)

@@ -2,7 +2,14 @@
 import type { Transaction } from '@latchkey/algorand'
 import { appAddress } from './appAddress.js'
 import type { ByteKey } from './ByteKey.js'
-import { lastReservedId, maxAccessReferences, maxGroupSize, maxReferences, sharedResourcesVersion } from './limits.js'
+import {
+  appAccountsVersion,
+  lastReservedId,
+  maxAccessReferences,
+  maxGroupSize,
+  maxReferences,
+  sharedResourcesVersion,
+} from './limits.js'
 import { pairKey } from './Resources.js'
 
 /** An account with an asset or application. */
@@ -71,11 +78,13 @@ export class UnnamedResources {
     else if (topLevelIndex !== undefined) this.#current = this.transactions[topLevelIndex]!
   }
 
-  /** Whether a program can use an account that is not named. */
-  allowsAccount(address: ByteKey): boolean {
+  /** Whether a program of a version can use an account that is not named. */
+  allowsAccount(address: ByteKey, version: number): boolean {
     const set = this.#current
     if (set.accounts.has(address)) return true
-    for (const appId of set.apps) if (appAddress(appId) === address) return true
+    if (version >= appAccountsVersion) {
+      for (const appId of set.apps) if (appAddress(appId) === address) return true
+    }
     return add(set, set.accounts, address)
   }
 
@@ -84,9 +93,16 @@ export class UnnamedResources {
     return assetId > lastReservedId && add(this.#current, this.#current.assets, assetId)
   }
 
-  /** Whether a program can use an application that is not named. */
-  allowsApp(appId: bigint): boolean {
-    return appId > lastReservedId && add(this.#current, this.#current.apps, appId)
+  /**
+   * Whether a program of a version can use an application that is not named. An application takes the place of its
+   * account, which it makes available.
+   */
+  allowsApp(appId: bigint, version: number): boolean {
+    const { accounts, apps } = this.#current
+    if (version >= appAccountsVersion && !apps.has(appId) && appId > lastReservedId) {
+      accounts.delete(appAddress(appId))
+    }
+    return appId > lastReservedId && add(this.#current, apps, appId)
   }
 
   /** Whether a program can use a holding that is not named, of an available account and an available asset. */

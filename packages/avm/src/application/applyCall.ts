@@ -1,4 +1,5 @@
 /** Application calls from their start to their end. */
+
 import { Address, type Transaction } from '@latchkey/algorand'
 import { checkProgram } from '../evaluator/checkProgram.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
@@ -6,6 +7,7 @@ import { versionOf } from '../evaluator/Instructions.js'
 import { extraProgramBytes } from './BoxAccess.js'
 import * as ByteKey from './ByteKey.js'
 import * as Effects from './Effects.js'
+import { creatorLookupError } from './largeIds.js'
 import { callBudget, programBytesPerPage } from './limits.js'
 import { type Application, Call, Group, type Origin, type StateSchema, schemaProblem } from './model.js'
 import { runCall } from './runCall.js'
@@ -36,6 +38,8 @@ export function applyCall(group: Group, index: number, effects: Effects.Effects)
   const appId = txn.apid ?? create(group, txn, effects)
   const application = ledger.application(appId)
   if (application === undefined) {
+    const problem = creatorLookupError('application', appId)
+    if (problem !== undefined) throw new EvaluationError(problem)
     if (onCompletion !== clearState) {
       throw new EvaluationError(`only ClearState is supported for an application (${appId}) that does not exist`)
     }

@@ -2,6 +2,7 @@
 import { Address, Bytes } from '@latchkey/algorand'
 import * as Availability from '../application/Availability.js'
 import * as ByteKey from '../application/ByteKey.js'
+import { accountLookupError, missingApplication } from '../application/largeIds.js'
 import * as limits from '../application/limits.js'
 import { type Call, type StatePlace, type StateSchema, schemaProblem } from '../application/model.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
@@ -14,6 +15,8 @@ export const applications: Operations = {
   app_opted_in: (machine) => {
     const call = callOf(machine)
     const { address, id } = Availability.localOf(call, machine.stack.at(-2)!, machine.stack.at(-1) as bigint)
+    const problem = accountLookupError(id)
+    if (problem !== undefined) throw new EvaluationError(problem)
     machine.replace(2, fromBoolean(call.group.ledger.localSchema(address, id) !== undefined))
   },
   app_local_get: (machine) => {
@@ -69,7 +72,7 @@ export const applications: Operations = {
 // Longer keys do not exist. Turning one of 4,096 bytes into a key would take longer than everything else.
 function readGlobal(machine: Machine, appId: bigint, key: Uint8Array): Value | undefined {
   const { ledger, pool } = callOf(machine).group
-  if (ledger.application(appId) === undefined) throw new EvaluationError(`app ${appId} does not exist`)
+  if (ledger.application(appId) === undefined) throw missingApplication(appId)
   if (key.length > limits.maxKeyBytes) return undefined
   const name = ByteKey.of(key)
   const value = ledger.globalValue(appId, name)
@@ -89,7 +92,8 @@ function readLocal(machine: Machine, account: ByteKey.ByteKey, appId: bigint, ke
 
 function notOptedIn(verb: string, account: ByteKey.ByteKey, appId: bigint): EvaluationError {
   const address = Address.encode(ByteKey.bytes(account))
-  return new EvaluationError(`cannot ${verb} key, ${address} has not opted in to app ${appId}`)
+  const problem = accountLookupError(appId) ?? `cannot ${verb} key, ${address} has not opted in to app ${appId}`
+  return new EvaluationError(problem)
 }
 
 function expectKey({ length }: Uint8Array): void {

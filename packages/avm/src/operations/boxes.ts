@@ -1,7 +1,9 @@
 /** Operations on boxes. */
+
 import type { BoxUse } from '../application/BoxAccess.js'
 import { hexOf } from '../application/BoxAccess.js'
 import * as ByteKey from '../application/ByteKey.js'
+import { missingApplication } from '../application/largeIds.js'
 import { maxBoxBytes, maxBoxNameBytes } from '../application/limits.js'
 import type { Call, StatePlace } from '../application/model.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
@@ -148,13 +150,21 @@ function perform(machine: Machine, operation: BoxOperation, namesApp: boolean): 
   const key = ByteKey.of(name)
   const value = call.group.ledger.box(appId, key)
   const { isWriting } = operation
-  machine.replace(count, ...operation.run({ call, appId, name: key, value, args: args.slice(1), isWriting }))
+  const { unnamed } = call.group.pool
+  const extraReferences = unnamed?.group.extraBoxReferences ?? 0
+  try {
+    machine.replace(count, ...operation.run({ call, appId, name: key, value, args: args.slice(1), isWriting }))
+  } catch (error) {
+    // As on a node, references for bytes alone are those of instructions that succeed.
+    if (unnamed !== undefined) unnamed.group.extraBoxReferences = extraReferences
+    throw error
+  }
 }
 
 function expectAccess({ group: { ledger }, appId: own }: Call, appId: bigint, isWriting: boolean): void {
   if (appId === own) return
   const owner = ledger.application(appId)
-  if (owner === undefined) throw new EvaluationError(`app ${appId} does not exist`)
+  if (owner === undefined) throw missingApplication(appId)
   const isFamily = owner.creator === ledger.application(own)?.creator
   if (isFamily && owner.allowsFamilyBoxAccess) return
   if (!isWriting && owner.allowsForeignBoxReads) return

@@ -98,14 +98,15 @@ export const lookups: Operations = {
     pushField(machine, 1, appFields, field, application === undefined ? undefined : { appId, application })
   },
   acct_params_get: (machine) => {
-    const field = fieldOf(machine, 'acctParams', 'acct_params_get')
     const account = accountAt(machine, -1)
+    const field = fieldOf(machine, 'acctParams', 'acct_params_get')
     machine.replace(1, accountFields[field.name]!(account), fromBoolean(account.microAlgos > 0n))
   },
   voter_params_get: (machine) => {
     const call = callOf(machine)
+    const address = Availability.accountOf(call, machine.stack.at(-1)!)
     const field = fieldOf(machine, 'voterParams', 'voter_params_get')
-    const voter = call.group.ledger.voter(Availability.accountOf(call, machine.stack.at(-1)!))
+    const voter = call.group.ledger.voter(address)
     const value = field.name === 'VoterBalance' ? voter?.microAlgos : fromBoolean(voter?.isIncentiveEligible ?? false)
     machine.replace(1, value ?? 0n, fromBoolean(voter !== undefined))
   },

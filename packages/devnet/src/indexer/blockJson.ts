@@ -2,13 +2,14 @@
 import { Address, Bytes, Msgpack } from '@latchkey/algorand'
 import type * as Block from '../ledger/Block.js'
 import * as MapKey from '../ledger/MapKey.js'
+import * as StateProofVoters from '../ledger/StateProofVoters.js'
 import type { Value } from '../rest/HttpResponse.js'
 
 export type Members = { readonly [name: string]: Value | undefined }
 
 /** Omits the transactions. */
 export function blockJson(block: Block.Block): Members {
-  const { numbers, bytes, texts } = readHeader(block.header)
+  const { numbers, bytes, texts, voters } = readHeader(block.header)
   const number = (name: string): bigint => numbers.get(name) ?? 0n
   const hash = (name: string): Uint8Array => bytes.get(name) ?? MapKey.bytes(MapKey.zero)
   return {
@@ -28,8 +29,7 @@ export function blockJson(block: Block.Block): Members {
     },
     round: block.round,
     seed: hash('seed'),
-    // No state proof is ever made here, so the first one stays the next one.
-    'state-proof-tracking': numbers.has('spt') ? [{ 'next-round': 512, 'online-total-weight': 0, type: 0 }] : [],
+    'state-proof-tracking': voters === undefined ? [] : [stateProofJson(voters)],
     timestamp: block.timestamp,
     'transactions-root': hash('txn'),
     'transactions-root-sha256': hash('txn256'),
@@ -45,10 +45,20 @@ export function blockJson(block: Block.Block): Members {
   }
 }
 
+function stateProofJson({ commitment, microAlgos }: StateProofVoters.Voters): Members {
+  return {
+    'next-round': StateProofVoters.nextProofRound,
+    'online-total-weight': microAlgos,
+    type: 0,
+    'voters-commitment': commitment,
+  }
+}
+
 type Header = {
   readonly numbers: ReadonlyMap<string, bigint>
   readonly bytes: ReadonlyMap<string, Uint8Array>
   readonly texts: ReadonlyMap<string, string>
+  readonly voters: StateProofVoters.Voters | undefined
 }
 
 const byteNames = ['fees', 'gh', 'prev', 'prev512', 'rwd', 'seed', 'txn', 'txn256', 'txn512']
@@ -59,18 +69,17 @@ function readHeader(header: Uint8Array): Header {
   const numbers = new Map<string, bigint>()
   const bytes = new Map<string, Uint8Array>()
   const texts = new Map<string, string>()
+  let voters: StateProofVoters.Voters | undefined
   const reader = new Msgpack.Reader(header)
   for (let left = reader.mapHeader(); left > 0; left--) {
     const name = reader.str()
     if (byteNames.includes(name)) bytes.set(name, reader.bin())
     else if (textNames.includes(name)) texts.set(name, reader.str())
     else if (numberNames.includes(name)) numbers.set(name, reader.uint())
-    else {
-      reader.skip()
-      numbers.set(name, 0n)
-    }
+    else if (name === 'spt') voters = StateProofVoters.decode(reader)
+    else reader.skip()
   }
-  return { numbers, bytes, texts }
+  return { numbers, bytes, texts, voters }
 }
 
 function nonZero(bytes: Uint8Array | undefined): Uint8Array | undefined {

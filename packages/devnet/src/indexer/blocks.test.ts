@@ -23,9 +23,19 @@ test('a block has the members of its header, and its transactions', async () => 
   assert.deepEqual(header['upgrade-vote'], { 'upgrade-approve': false, 'upgrade-delay': 0 })
   assert.equal(header['txn-counter'], 1000 + 16)
   assert.deepEqual((await node.read(`/v2/blocks/${round}?header-only=true`)).transactions, [])
+  assert.deepEqual(header['state-proof-tracking'], [{ 'next-round': 512, 'online-total-weight': 0, type: 0 }])
   const genesis = await node.read('/v2/blocks/0')
   assert.deepEqual([genesis.round, genesis.timestamp, genesis.transactions], [0, 0, []])
   assert.equal(genesis['previous-block-hash'], base64(new Uint8Array(32)))
+  assert.deepEqual(genesis['state-proof-tracking'], [])
+})
+
+test('a block that commits to the voters of state proofs has their stake', async () => {
+  const { node } = await indexedHistory()
+  while (node.ledger.last.round < 256n) node.ledger.closeBlock()
+  const [tracking] = (await node.read('/v2/blocks/256'))['state-proof-tracking']
+  assert.equal(BigInt(tracking['online-total-weight']), node.ledger.state.totals.Online.microAlgos)
+  assert.equal(Buffer.from(tracking['voters-commitment'], 'base64').length, 64)
 })
 
 test('headers are searched by round and time, page by page', async () => {

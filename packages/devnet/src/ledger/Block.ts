@@ -7,6 +7,7 @@ import type { Chain } from './Evaluate.js'
 import type { IncomingTransaction } from './IncomingTransaction.js'
 import * as MapKey from './MapKey.js'
 import * as Delta from './programs/Delta.js'
+import * as StateProofVoters from './StateProofVoters.js'
 
 export type Block = {
   readonly round: bigint
@@ -37,14 +38,16 @@ export type BlockInput = {
   timestamp: bigint
   transactionCount: bigint
   applied: readonly Applied[]
+  /** The voters that the header commits to. */
+  voters?: StateProofVoters.Voters | undefined
 }
 
 const rewardsRecalculationRound = 500_000n
 const bonusMicroAlgos = 10_000_000n
-/** msgpack of { 0: { n: 512 } }: the round of the first state proof, which a development ledger never makes. */
-const stateProofs = Uint8Array.of(0x81, 0x00, 0x81, 0xa1, 0x6e, 0xcd, 0x02, 0x00)
+/** The state proofs in headers that commit to no voters. */
+const withoutVoters = StateProofVoters.encode(undefined)
 
-export function make({ chain, previous, timestamp, transactionCount, applied }: BlockInput): Block {
+export function make({ chain, previous, timestamp, transactionCount, applied, voters }: BlockInput): Block {
   const round = previous === undefined ? 0n : previous.round + 1n
   const entries = applied.map(({ transaction: { decoded }, outcome }) => commitmentEntryOf(decoded, outcome))
   const load = { load: loadOf(entries), tax: previous === undefined ? 0n : nextTax(previous.load) }
@@ -64,7 +67,7 @@ export function make({ chain, previous, timestamp, transactionCount, applied }: 
     ['rwcalr', rewardsRecalculationRound],
     ['rwd', MapKey.bytes(chain.rewardsPool)],
     ['seed', previous?.hash ?? MapKey.bytes(chain.genesisHash)],
-    ['spt', previous && { raw: stateProofs }],
+    ['spt', previous && { raw: voters === undefined ? withoutVoters : StateProofVoters.encode(voters) }],
     ['tc', transactionCount],
     ['ts', timestamp],
     ['txn', roots.txn],

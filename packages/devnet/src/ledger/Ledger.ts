@@ -22,6 +22,7 @@ import * as Simulation from './Simulation.js'
 import { OnlineStake, State } from './State.js'
 import { changesOf, RecentDeltas } from './StateDelta.js'
 import { StateOverlay } from './StateOverlay.js'
+import { StateProofVoters } from './StateProofVoters.js'
 
 export type LedgerOptions = {
   genesis: Genesis
@@ -68,6 +69,7 @@ export class Ledger {
   #journal: ((change: LedgerChange) => void) | undefined
   readonly #history: History
   readonly #initial: Snapshot
+  readonly #voters = new StateProofVoters()
   readonly #listeners = new Set<() => void>()
   readonly #observers: LedgerObserver[] = []
   readonly #dropped = new BoundedMap<MapKey.MapKey, TransactionStatus & { type: 'dropped' }>(maxDropped)
@@ -324,9 +326,11 @@ export class Ledger {
     this.#open.commit(this.state)
     const transactionCount = this.state.transactionCount()
     const { chain } = this.genesis
-    const block = Block.make({ chain, previous: this.last, timestamp, transactionCount, applied })
+    const voters = this.#voters.committedIn(this.last.round + 1n)
+    const block = Block.make({ chain, previous: this.last, timestamp, transactionCount, applied, voters })
     this.deltas.add(block.round, { ...changes, previousTimestamp, totals: this.state.totals })
     this.onlineStake.record(block.round, this.state.totals.Online.microAlgos)
+    this.#voters.record(block.round, this.state)
     this.state.endRound(block.round)
     this.#history.add(block)
     this.lifetimes?.forgetBefore(this.oldestRound, this.state)
@@ -342,6 +346,7 @@ export class Ledger {
     this.#history.restore(blocks)
     this.deltas.clear()
     this.onlineStake.restart(this.last.round, this.state.totals.Online.microAlgos)
+    this.#voters.restart(this.last.round, this.state)
     this.clock.state = clock
     this.#dropped.clear()
     this.lifetimes?.restore(lifetimes, this.state)

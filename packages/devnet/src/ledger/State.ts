@@ -44,6 +44,7 @@ export class State implements StateReader, OverlayTarget {
   #count: bigint
   #totals = noTotals
   // Indexes of the above.
+  readonly #online = new Set<MapKey>()
   readonly #heldBy = new Map<MapKey, Set<bigint>>()
   readonly #createdBy = new Map<MapKey, Set<bigint>>()
   readonly #appsCreatedBy = new Map<MapKey, Set<bigint>>()
@@ -119,6 +120,16 @@ export class State implements StateReader, OverlayTarget {
     return this.#accounts
   }
 
+  /** The accounts that are online. */
+  *onlineAccounts(): Generator<readonly [MapKey, Account]> {
+    for (const key of this.#online) yield [key, this.account(key)]
+  }
+
+  #indexOnline(key: MapKey, { status }: Account): void {
+    if (status === 'Online') this.#online.add(key)
+    else this.#online.delete(key)
+  }
+
   /** The Algos of all accounts. */
   get totals(): Totals {
     return this.#totals
@@ -126,6 +137,7 @@ export class State implements StateReader, OverlayTarget {
 
   setAccount(key: MapKey, account: Account): void {
     this.#totals = totalsAfter(this.#totals, this.account(key), account)
+    this.#indexOnline(key, account)
     if (isNone(account)) this.#accounts.delete(key)
     else this.#accounts.set(key, account)
   }
@@ -222,6 +234,8 @@ export class State implements StateReader, OverlayTarget {
     this.#expiring.clear()
     this.#accounts = new Map(copy.accounts)
     this.#totals = totalsOf(this.#accounts.values())
+    this.#online.clear()
+    for (const [key, account] of this.#accounts) this.#indexOnline(key, account)
     this.#holdings = new Map()
     for (const held of copy.holdings.values()) this.setHolding(held)
     this.#assets = new Map()

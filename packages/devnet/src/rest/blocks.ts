@@ -4,6 +4,7 @@ import type { InnerTransaction } from '@latchkey/avm'
 import * as Block from '../ledger/Block.js'
 import * as MapKey from '../ledger/MapKey.js'
 import * as Delta from '../ledger/programs/Delta.js'
+import * as StateProofVoters from '../ledger/StateProofVoters.js'
 import { ApiError } from './ApiError.js'
 import { entryMembers } from './effectsValue.js'
 import type { Value } from './HttpResponse.js'
@@ -134,9 +135,10 @@ function readField(name: string, reader: Msgpack.Reader): Value {
     case 'gen':
     case 'proto':
       return reader.str()
-    case 'spt':
-      reader.skip()
-      return { 0: { n: 512 } }
+    case 'spt': {
+      const { commitment, microAlgos } = StateProofVoters.decode(reader)
+      return { 0: { n: StateProofVoters.nextProofRound, t: microAlgos || undefined, v: commitment } }
+    }
     case 'gh':
     case 'prev512':
     case 'seed':

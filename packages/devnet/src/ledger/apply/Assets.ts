@@ -1,4 +1,5 @@
 import type { Transaction } from '@latchkey/algorand'
+import { accountLookupError, creatorLookupError } from '@latchkey/avm'
 import type { Asset } from '../Account.js'
 import * as Consensus from '../Consensus.js'
 import { LedgerError } from '../LedgerError.js'
@@ -8,9 +9,14 @@ import type { Context } from './Context.js'
 
 export function getAsset(overlay: StateOverlay, assetId: bigint): Asset {
   const asset = overlay.asset(assetId)
-  if (asset === undefined)
-    throw new LedgerError('rule_violation', `asset ${assetId} does not exist or has been deleted`)
-  return asset
+  if (asset !== undefined) return asset
+  const problem = creatorLookupError('asset', assetId)
+  throw new LedgerError('rule_violation', problem ?? `asset ${assetId} does not exist or has been deleted`)
+}
+
+/** The error of an account that does not hold an asset. */
+function missingHolding(key: MapKey.MapKey, assetId: bigint): string {
+  return accountLookupError(assetId) ?? `asset ${assetId} missing from ${MapKey.address(key)}`
 }
 
 /** Takes an amount out of an account. An amount of 0 passes even for an asset that does not exist, as on a node. */
@@ -23,8 +29,7 @@ export function takeOut(
 ): void {
   if (amount === 0n) return
   const holding = overlay.holding(key, assetId)
-  if (holding === undefined)
-    throw new LedgerError('rule_violation', `asset ${assetId} missing from ${MapKey.address(key)}`)
+  if (holding === undefined) throw new LedgerError('rule_violation', missingHolding(key, assetId))
   if (holding.frozen && !ignoresFreeze)
     throw new LedgerError('rule_violation', `asset ${assetId} frozen in ${MapKey.address(key)}`)
   if (holding.amount < amount) {
@@ -87,6 +92,8 @@ export function assetTransfer(txn: Txn, context: Context): void {
     return
   }
   if (amount === 0n && receiver === sender && overlay.holding(sender, assetId) === undefined) {
+    const problem = accountLookupError(assetId)
+    if (problem !== undefined) throw new LedgerError('rule_violation', problem)
     const { defaultFrozen } = getAsset(overlay, assetId)
     overlay.putHolding(sender, assetId, { amount: 0n, frozen: defaultFrozen })
   }
