@@ -37,6 +37,8 @@ export class BoxAccess {
   #emptyLeft: number
   #readBytes = 0
   #dirtyBytes = 0
+  /** How many references were added for bytes alone. */
+  #addedForBytes = 0
   #stored: StoredBytes | undefined
 
   constructor(resources: Resources, unnamed: UnnamedResources | undefined) {
@@ -86,6 +88,17 @@ export class BoxAccess {
   writeProgram(appId: bigint, bytes: number, verb: string): void {
     this.#dirtyBytes += bytes
     if (bytes > 0) this.#expectBudget(() => `${verb} app ${appId}`)
+  }
+
+  /** Runs an instruction. As on a node, the references added for bytes alone are those of instructions that succeed. */
+  during<Result>(instruction: () => Result): Result {
+    const before = this.#addedForBytes
+    try {
+      return instruction()
+    } catch (error) {
+      if (this.#unnamed !== undefined) this.#unnamed.group.extraBoxReferences -= this.#addedForBytes - before
+      throw error
+    }
   }
 
   /**
@@ -160,10 +173,16 @@ export class BoxAccess {
     return true
   }
 
+  #addReferenceForBytes(): boolean {
+    const isAdded = this.#addReference()
+    if (isAdded) this.#addedForBytes++
+    return isAdded
+  }
+
   #expectReadBudget(): void {
     const budget = (): number => boxBytesPerReference * this.#references
     while (this.#readBytes > budget()) {
-      if (this.#addReference()) continue
+      if (this.#addReferenceForBytes()) continue
       throw new EvaluationError(`read budget exceeded (${this.#readBytes} > ${budget()})`)
     }
   }
@@ -171,7 +190,7 @@ export class BoxAccess {
   #expectBudget(action: () => string): void {
     const budget = (): number => boxBytesPerReference * this.#writeReferences
     while (this.#dirtyBytes > budget()) {
-      if (this.#addReference()) continue
+      if (this.#addReferenceForBytes()) continue
       throw new EvaluationError(`write budget exceeded (${this.#dirtyBytes} > ${budget()}) while ${action()}`)
     }
   }

@@ -1,5 +1,4 @@
 /** Inner transactions: their construction, their checks, and their submission to the host. */
-
 import { Address, Hash, LatchkeyError, Msgpack, type Transaction } from '@latchkey/algorand'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import { versionOf } from '../evaluator/Instructions.js'

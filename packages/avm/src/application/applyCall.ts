@@ -1,5 +1,4 @@
 /** Application calls from their start to their end. */
-
 import { Address, type Transaction } from '@latchkey/algorand'
 import { checkProgram } from '../evaluator/checkProgram.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'

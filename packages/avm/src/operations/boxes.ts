@@ -1,5 +1,4 @@
 /** Operations on boxes. */
-
 import type { BoxUse } from '../application/BoxAccess.js'
 import { hexOf } from '../application/BoxAccess.js'
 import * as ByteKey from '../application/ByteKey.js'
@@ -150,15 +149,8 @@ function perform(machine: Machine, operation: BoxOperation, namesApp: boolean): 
   const key = ByteKey.of(name)
   const value = call.group.ledger.box(appId, key)
   const { isWriting } = operation
-  const { unnamed } = call.group.pool
-  const extraReferences = unnamed?.group.extraBoxReferences ?? 0
-  try {
-    machine.replace(count, ...operation.run({ call, appId, name: key, value, args: args.slice(1), isWriting }))
-  } catch (error) {
-    // As on a node, references for bytes alone are those of instructions that succeed.
-    if (unnamed !== undefined) unnamed.group.extraBoxReferences = extraReferences
-    throw error
-  }
+  const target = { call, appId, name: key, value, args: args.slice(1), isWriting }
+  machine.replace(count, ...call.group.pool.boxes.during(() => operation.run(target)))
 }
 
 function expectAccess({ group: { ledger }, appId: own }: Call, appId: bigint, isWriting: boolean): void {
