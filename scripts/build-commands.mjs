@@ -34,11 +34,12 @@ const entries = {
 const assets = ['kmd/dist/derivation/romix.wasm']
 
 /**
- * Large modules that only commands for payments need: the stores, the buyer and the messages. The buyer
- * loads the schemas of `@x402/core`, which take longer to load than all of our code.
+ * Large modules that few commands need: for payments the stores, the buyer and the messages, and for the devnet the
+ * programs. The buyer loads the schemas of `@x402/core`, and programs load elliptic curves, which take longer to load
+ * than all of our code.
  */
 const seldomNeeded =
-  /x402-wire\/dist\/|x402\/dist\/((server|facilitator)\/store\/|db\/|client\/|(sqlite|postgres|redis)\.js$)/
+  /avm\/dist\/|x402-wire\/dist\/|x402\/dist\/((server|facilitator)\/store\/|db\/|client\/|(sqlite|postgres|redis)\.js$)/
 
 const isOftenNeeded = (id) => !seldomNeeded.test(id)
 
