@@ -133,6 +133,11 @@ export class NodePair {
     return this.#requests
   }
 
+  /** Whether all headers are equal so far, which needs a reference node that starts at its genesis. */
+  get haveEqualHeaders(): boolean {
+    return this.#haveEqualHeaders
+  }
+
   /** The number of blocks whose bytes are equal, with their headers. */
   get equalBlocks(): number {
     return this.#equalBlocks
@@ -264,6 +269,12 @@ export class NodePair {
     return { isAccepted: expected.message === '', isEqual, message: expected.message }
   }
 
+  /** Simulates a group on the devnet alone. Returns the reason of a failure, or an empty text. */
+  async simulateOnDevnet(group: readonly Uint8Array[]): Promise<string> {
+    const body = simulateBody(group, {})
+    return resultOf(await this.#devnet.send('POST', '/v2/transactions/simulate?format=json', body)).message
+  }
+
   /** Compares the responses to a GET. */
   async look(path: string, what: string): Promise<Json.Members | undefined> {
     const [one, other] = await this.both('GET', path)
@@ -295,7 +306,7 @@ export class NodePair {
   ): boolean {
     if (expected === actual) return true
     // The explanation of a traced instruction ends the program of the reference node; the devnet's fails as well.
-    if (expected.includes('panic in TEAL Eval') && actual.includes('failure-message')) return true
+    if (expected.includes('panic in TEAL Eval') && /failure-message|rollback-error/.test(actual)) return true
     const sent = group.map((bytes) => Buffer.from(bytes).toString('base64'))
     this.differences.push({ what: `${what} ${JSON.stringify({ sent, ...options })}`, expected, actual })
     return false

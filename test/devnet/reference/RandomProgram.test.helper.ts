@@ -2,7 +2,10 @@
  * Random programs as source text, from the table of instructions: arguments mostly have the types that an instruction
  * takes, and values that exist on the ledger, so that programs come far before they fail.
  */
+import { Draft, type Line, permanent } from './Draft.test.helper.js'
+import { type Constant, fittingArguments, hexOf } from './fittingArguments.test.helper.js'
 import type { Random } from './Random.test.helper.js'
+import { randomInnerFields } from './randomInnerFields.test.helper.js'
 
 type StackType = { readonly kind: string; readonly name: string; readonly min: bigint; readonly max: bigint }
 type Field = {
@@ -22,6 +25,7 @@ type Instruction = {
   readonly isForSignatures: boolean
   readonly isForApps: boolean
 }
+type Immediates = { readonly texts: string[]; readonly field: Field | undefined }
 type Tables = {
   readonly names: (version: number) => Iterable<string>
   readonly named: (version: number, name: string) => Instruction | undefined
@@ -46,6 +50,10 @@ export type Names = {
   readonly accounts: readonly Uint8Array[]
   readonly boxes: readonly string[]
   readonly groupSize: number
+  /** The number of arguments of the logic signature or of the call. @default 2 */
+  readonly argumentCount?: number
+  /** Whether the blocks that programs can read are the same on both nodes. @default false */
+  readonly hasEqualBlocks?: boolean
 }
 
 export type ProgramOptions = {
@@ -55,6 +63,8 @@ export type ProgramOptions = {
   readonly names: Names
   /** The number of instructions, without the constants that they need. */
   readonly length: number
+  /** Whether every instruction gets arguments with which it should succeed. @default false */
+  readonly isCareful?: boolean
 }
 
 /** The most expensive instructions are rare, because both nodes take seconds for hundreds of them. */
@@ -74,10 +84,10 @@ const blockConstants = /^(intc|bytec)(_\d)?$/
 /** Instructions whose integers are offsets and lengths. */
 const offsets = /extract|substring|byte|bit|splice|replace|resize|bzero|create/
 
-const text = (bytes: Uint8Array): string => `0x${Buffer.from(bytes).toString('hex')}`
+/** Instructions that fail outside of a subroutine. */
+const framed = new Set(['frame_dig', 'frame_bury'])
 
-/** A line that pushes a value of a kind. */
-type Constant = { readonly line: string; readonly kind: string }
+const text = hexOf
 
 /** Writes one program. */
 export class RandomProgram {
@@ -85,47 +95,67 @@ export class RandomProgram {
   readonly #version: number
   readonly #isSignature: boolean
   readonly #names: Names
-  readonly #lines: string[] = []
+  readonly #isCareful: boolean
+  readonly #lines: Line[] = []
+  #step = permanent
+  #steps = 0
   /** The known types on the stack, the top last. */
   #stack: string[] = []
   #labels = 0
-  #subroutines: string[] = []
+  readonly #subroutines: Line[] = []
 
-  private constructor({ random, mode, version, names }: ProgramOptions) {
+  private constructor({ random, mode, version, names, isCareful = false }: ProgramOptions) {
     this.#random = random
     this.#version = version
     this.#isSignature = mode === 'signature'
     this.#names = names
+    this.#isCareful = isCareful
   }
 
-  /** The source of a random program. */
-  static write(options: ProgramOptions): string {
+  /** A random program. */
+  static write(options: ProgramOptions): Draft {
     const program = new RandomProgram(options)
     program.#write(options.length)
-    return `#pragma version ${options.version}\n#pragma typetrack false\n${program.#lines.join('\n')}\n`
+    return new Draft([`#pragma version ${options.version}`, '#pragma typetrack false'], program.#lines)
   }
 
   /** A part that leaves values on the stack, for a program whose other parts the caller writes. */
   static part(options: ProgramOptions): string {
     const program = new RandomProgram(options)
     for (let count = 0; count < options.length; count++) program.#instruction()
-    return program.#lines.join('\n')
+    return program.#lines.map(({ text: line }) => line).join('\n')
   }
 
   #write(length: number): void {
     const random = this.#random
-    if (random.chance(0.15)) this.#lines.push(`intcblock ${[1, 2, 3, 4].map(() => random.uint64()).join(' ')}`)
-    if (random.chance(0.15)) this.#lines.push(`bytecblock 0x ${text(random.bytes(3))} ${text(random.bytes(32))}`)
+    if (random.chance(0.15)) this.#add(`intcblock ${[1, 2, 3, 4].map(() => random.uint64()).join(' ')}`)
+    if (random.chance(0.15)) this.#add(`bytecblock 0x ${text(random.bytes(3))} ${text(random.bytes(32))}`)
     for (let count = 0; count < length; count++) this.#instruction()
-    if (random.chance(0.7)) {
+    if (this.#isCareful) this.#finish()
+    else if (random.chance(0.7)) {
       this.#push(this.#integer(random.chance(0.9) ? 1 : random.uint64()))
-      if (this.#version >= 2) this.#lines.push('return')
+      if (this.#version >= 2) this.#add('return')
     }
     this.#lines.push(...this.#subroutines)
   }
 
+  #add(...texts: readonly string[]): void {
+    this.#lines.push(...texts.map((line) => ({ text: line, step: this.#step })))
+  }
+
+  #addSubroutine(...texts: readonly string[]): void {
+    this.#subroutines.push(...texts.map((line) => ({ text: line, step: this.#step })))
+  }
+
+  /** Ends with success. The first version has no instruction for that. */
+  #finish(): void {
+    if (this.#version === 1) for (const _ of this.#stack) this.#add('pop')
+    this.#add('int 1')
+    if (this.#version >= 2) this.#add('return')
+  }
+
   #push({ line, kind }: Constant): void {
-    this.#lines.push(line)
+    this.#add(line)
     this.#stack.push(kind)
   }
 
@@ -140,6 +170,13 @@ export class RandomProgram {
   }
 
   #instruction(): void {
+    const outer = this.#step
+    this.#step = this.#steps++
+    this.#writeStep()
+    this.#step = outer
+  }
+
+  #writeStep(): void {
     const random = this.#random
     if (random.chance(0.1)) {
       this.#flow()
@@ -152,10 +189,20 @@ export class RandomProgram {
       if (structural.has(name) || (rare.has(name) && !random.chance(0.1))) continue
       if (blockConstants.test(name) && !random.chance(0.1)) continue
       const isAvailable = this.#isSignature ? instruction.isForSignatures : instruction.isForApps
-      if (!isAvailable && !random.chance(0.01)) continue
+      if (!isAvailable && (this.#isCareful || !random.chance(0.01))) continue
+      if (this.#isCareful && !this.#canSucceed(name)) continue
       this.#emit(instruction)
       return
     }
+  }
+
+  /** Whether there are arguments with which an instruction succeeds. */
+  #canSucceed(name: string): boolean {
+    const { argumentCount = 2, hasEqualBlocks = false } = this.#names
+    if (name === 'block') return hasEqualBlocks
+    const index = /^arg_(\d)$/.exec(name)?.[1]
+    if (index !== undefined && Number(index) >= argumentCount) return false
+    return !framed.has(name) && !blockConstants.test(name)
   }
 
   #emit(instruction: Instruction): void {
@@ -167,24 +214,59 @@ export class RandomProgram {
       this.#innerTransaction()
       return
     }
-    this.#arguments(name, args, immediates.field)
-    this.#lines.push([name, ...immediates.texts].join(' '))
-    if (random.chance(0.02)) this.#stack = []
+    this.#arguments(instruction, immediates)
+    this.#add([name, ...immediates.texts].join(' '))
+    if (this.#isCareful && this.#shuffle(name, immediates.texts)) return
+    if (random.chance(0.02) && !this.#isCareful) this.#stack = []
     for (const _ of args) this.#stack.pop()
     const known = immediates.field?.type
     for (const [index, type] of returns.entries()) {
       this.#stack.push(index === 0 && known !== undefined ? known.kind : type.kind)
     }
-    if (name === 'dup' || name === 'dup2' || name === 'swap' || name === 'cover' || name === 'uncover') this.#stack = []
+    if (!this.#isCareful && /^(dup2?|swap|cover|uncover)$/.test(name)) this.#stack = []
+  }
+
+  /** Follows an instruction whose results are not those of its row in the table. Returns whether it is one. */
+  #shuffle(name: string, texts: readonly string[]): boolean {
+    const stack = this.#stack
+    const depth = Number(texts[0] ?? 0)
+    const at = stack.length - 1 - depth
+    if (name === 'dup') stack.push(stack.at(-1)!)
+    else if (name === 'dup2') stack.push(...stack.slice(-2))
+    else if (name === 'swap') stack.push(...stack.splice(-2).reverse())
+    else if (name === 'dig') stack.push(stack[at]!)
+    else if (name === 'uncover') stack.push(...stack.splice(at, 1))
+    else if (name === 'cover') stack.splice(at, 0, stack.pop()!)
+    else if (name === 'bury') stack[at] = stack.pop()!
+    else if (name === 'popn') stack.splice(stack.length - depth, depth)
+    else if (name === 'dupn') stack.push(...Array.from({ length: depth }, () => stack.at(-1)!))
+    else if (name === 'pushints') stack.push(...texts.map(() => 'uint64'))
+    else if (name === 'pushbytess') stack.push(...texts.map(() => 'bytes'))
+    else if (name === 'setbit') stack.splice(-2)
+    else if (name === 'select') {
+      const [one, other] = stack.splice(-3)
+      stack.push(one === other ? one! : 'any')
+    } else return false
+    return true
   }
 
   /** Uses values of the stack if their types fit, and pushes new ones otherwise. */
-  #arguments(name: string, args: readonly StackType[], field: Field | undefined): void {
+  #arguments({ name, args }: Instruction, { texts, field }: Immediates): void {
     const random = this.#random
     const top = this.#stack.slice(this.#stack.length - args.length)
     const fits = top.length === args.length && args.every(({ kind }, index) => kind === 'any' || kind === top[index])
-    if (args.length > 0 && fits && random.chance(0.4)) return
+    const fitting = this.#isCareful ? fittingArguments[name] : undefined
+    if (args.length > 0 && fits && random.chance(fitting === undefined ? 0.4 : 0.15)) return
+    if (this.#isCareful && args.length > 0 && /^(dig|uncover|cover|bury)$/.test(name) && this.#stack.length > 0) return
+    if (fitting !== undefined) {
+      for (const constant of fitting(random, texts)) this.#push(constant)
+      return
+    }
     for (const [index, type] of args.entries()) {
+      if (this.#isCareful) {
+        this.#push(this.#argument(name, index, type, field))
+        continue
+      }
       if (random.chance(0.01)) this.#push(this.#bytes(random.bytes(random.below(10))))
       else if (random.chance(0.011)) this.#push(this.#integer(random.uint64()))
       else this.#push(this.#argument(name, index, type, field))
@@ -197,6 +279,11 @@ export class RandomProgram {
     if (this.#isApplication(name, index)) return this.#id(this.#names.apps)
     if (/^asset_/.test(name) && type.kind === 'uint64') return this.#id(this.#names.assets)
     if (name === 'block') return this.#integer(random.chance(0.5) ? 0 : random.below(40))
+    if (this.#isCareful && type.kind === 'uint64') {
+      if (/^(gtxn|gload|gaid)/.test(name) && index === 0) return this.#integer(random.below(this.#names.groupSize))
+      if (/as$/.test(name)) return this.#integer(random.below(2))
+      if (name === 'args') return this.#integer(random.below(Math.max(1, this.#names.argumentCount ?? 2)))
+    }
     if (type.kind === 'uint64') {
       if (type.max === 1n) return this.#integer(random.below(2))
       return this.#integer(offsets.test(name) && random.chance(0.85) ? random.below(12) : random.uint64())
@@ -234,7 +321,7 @@ export class RandomProgram {
 
   #account(): Constant {
     const random = this.#random
-    const kind = random.below(4)
+    const kind = this.#isCareful && random.chance(0.5) && this.#version >= 4 ? 1 : random.below(4)
     if (kind === 0 || this.#version < 4) return this.#integer(random.below(3))
     if (kind === 1) return { line: 'txn Sender', kind: 'bytes' }
     const isOwn = kind === 2 && this.#version >= 5 && !this.#isSignature
@@ -247,7 +334,7 @@ export class RandomProgram {
     return this.#integer(random.chance(0.8) ? random.pick(ids) : random.below(4))
   }
 
-  #immediates({ name, immediates }: Instruction): { texts: string[]; field: Field | undefined } | undefined {
+  #immediates({ name, immediates }: Instruction): Immediates | undefined {
     const random = this.#random
     const texts: string[] = []
     let field: Field | undefined
@@ -266,11 +353,22 @@ export class RandomProgram {
         texts.push(...Array.from({ length: random.below(5) }, () => text(random.bytes(random.below(9)))))
       else if (kind === 'int16s') return undefined
     }
+    // The start of a substring is not after its end.
+    if (this.#isCareful && name === 'substring') texts.sort((a, b) => Number(a) - Number(b))
     return { texts, field }
   }
 
   #byte(name: string, immediate: string): number {
     const random = this.#random
+    if (this.#isCareful) {
+      const height = this.#stack.length
+      if (immediate === 't') return random.below(this.#names.groupSize)
+      if (name === 'arg') return random.below(Math.max(1, this.#names.argumentCount ?? 2))
+      if (/^(dig|cover|uncover)$/.test(name)) return random.below(Math.max(1, Math.min(height, 200)))
+      if (name === 'bury') return random.between(1, Math.max(1, Math.min(height - 1, 200)))
+      if (name === 'popn') return random.below(Math.min(height, 200) + 1)
+      if (/a$/.test(name) && immediate === 'i') return random.below(random.chance(0.7) ? 1 : 3)
+    }
     if (immediate === 't') return random.below(this.#names.groupSize + (random.chance(0.05) ? 2 : 0))
     if (/^(dig|cover|uncover|bury|popn|dupn)$/.test(name)) return random.below(Math.max(1, this.#stack.length) + 1)
     return random.chance(0.95) ? random.below(4) : random.below(256)
@@ -300,49 +398,49 @@ export class RandomProgram {
     const kind = random.below(7)
     if (kind === 0 && version >= 4) {
       this.#push(this.#integer(random.between(1, 4)))
-      this.#lines.push(`${label}:`)
+      this.#add(`${label}:`)
       for (let count = random.below(3); count > 0; count--) {
         this.#push(this.#integer(random.uint64()))
-        this.#lines.push('pop')
+        this.#add('pop')
         this.#stack.pop()
       }
-      this.#lines.push('int 1', '-', 'dup', `bnz ${label}`)
+      this.#add('int 1', '-', 'dup', `bnz ${label}`)
     } else if (kind === 1 && version >= 4) {
-      this.#lines.push(`callsub ${label}`)
+      this.#add(`callsub ${label}`)
       const hasProto = version >= 8 && random.chance(0.6)
-      this.#subroutines.push(`${label}:`)
+      this.#addSubroutine(`${label}:`)
       if (hasProto) {
         const [takes, gives] = [random.below(Math.min(3, this.#stack.length + 1)), random.below(3)]
-        this.#subroutines.push(`proto ${takes} ${gives}`)
-        for (let count = 0; count < gives + random.below(2); count++) this.#subroutines.push(`int ${count}`)
-        if (takes > 0) this.#subroutines.push(`frame_dig -${random.between(1, takes)}`)
-        if (gives > 0 && random.chance(0.5)) this.#subroutines.push('int 3', `frame_bury ${random.below(gives + 1)}`)
+        this.#addSubroutine(`proto ${takes} ${gives}`)
+        for (let count = 0; count < gives + random.below(2); count++) this.#addSubroutine(`int ${count}`)
+        if (takes > 0) this.#addSubroutine(`frame_dig -${random.between(1, takes)}`)
+        if (gives > 0 && random.chance(0.5)) this.#addSubroutine('int 3', `frame_bury ${random.below(gives + 1)}`)
         for (let count = 0; count < takes; count++) this.#stack.pop()
         for (let count = 0; count < gives; count++) this.#stack.push('any')
-      } else this.#subroutines.push('int 5', 'pop')
-      this.#subroutines.push(random.chance(0.95) ? 'retsub' : 'int 1')
+      } else this.#addSubroutine('int 5', 'pop')
+      this.#addSubroutine(this.#isCareful || random.chance(0.95) ? 'retsub' : 'int 1')
     } else if (kind === 2 && version >= 8) {
       this.#push(this.#integer(random.below(4)))
-      this.#lines.push(`switch ${label} ${label}b ${label}`, `int 7; pop`, `${label}b:`, 'int 8; pop', `${label}:`)
+      this.#add(`switch ${label} ${label}b ${label}`, `int 7; pop`, `${label}b:`, 'int 8; pop', `${label}:`)
       this.#stack.pop()
     } else if (kind === 3 && version >= 8) {
       this.#push(this.#integer(3))
       this.#push(this.#integer(4))
       this.#push(this.#integer(random.between(3, 5)))
-      this.#lines.push(`match ${label} ${label}b`, `int 7; pop`, `${label}b:`, 'int 8; pop', `${label}:`)
+      this.#add(`match ${label} ${label}b`, `int 7; pop`, `${label}b:`, 'int 8; pop', `${label}:`)
       this.#stack.splice(-3)
     } else if (kind === 4 && version >= 3) {
-      this.#push(this.#integer(random.chance(0.9) ? 1 : 0))
-      this.#lines.push('assert')
+      this.#push(this.#integer(this.#isCareful || random.chance(0.9) ? 1 : 0))
+      this.#add('assert')
       this.#stack.pop()
     } else {
       this.#push(this.#integer(random.below(2)))
-      this.#lines.push(`${version >= 2 ? random.pick(['bnz', 'bz']) : 'bnz'} ${label}`)
+      this.#add(`${version >= 2 ? random.pick(['bnz', 'bz']) : 'bnz'} ${label}`)
       this.#stack.pop()
       const before = [...this.#stack]
       for (let count = random.below(3); count > 0; count--) this.#instruction()
       this.#stack = before
-      this.#lines.push(`${label}:`)
+      this.#add(`${label}:`)
     }
   }
 
@@ -352,76 +450,13 @@ export class RandomProgram {
     const version = this.#version
     if (this.#isSignature || version < 5) return
     const types = version >= 6 ? ['pay', 'axfer', 'acfg', 'afrz', 'appl', 'keyreg'] : ['pay', 'axfer', 'acfg', 'afrz']
-    this.#lines.push('itxn_begin')
+    this.#add('itxn_begin')
     for (let count = random.chance(0.2) && version >= 6 ? 2 : 1; count > 0; count--) {
       const type = random.pick(types)
-      if (random.chance(0.97)) this.#lines.push(`int ${type}`, 'itxn_field TypeEnum')
-      for (const field of this.#innerFields(type)) this.#lines.push(field)
-      if (count > 1) this.#lines.push('itxn_next')
+      if (random.chance(0.97)) this.#add(`int ${type}`, 'itxn_field TypeEnum')
+      this.#add(...randomInnerFields(type, { random, names: this.#names, version }))
+      if (count > 1) this.#add('itxn_next')
     }
-    this.#lines.push('itxn_submit')
-  }
-
-  #innerFields(type: string): string[] {
-    const random = this.#random
-    const { accounts, assets, apps } = this.#names
-    const address = (): string =>
-      random.pick(['txn Sender', 'global CurrentApplicationAddress', `byte ${text(random.pick(accounts))}`])
-    const amount = (): string => `int ${random.below(3000)}`
-    const asset = (): string => `int ${random.pick(assets)}`
-    const byType: { [type: string]: [field: string, value: string, probability: number][] } = {
-      pay: [
-        ['Receiver', address(), 0.8],
-        ['Amount', amount(), 0.8],
-        ['CloseRemainderTo', address(), 0.05],
-      ],
-      axfer: [
-        ['XferAsset', asset(), 0.95],
-        ['AssetAmount', amount(), 0.5],
-        ['AssetReceiver', address(), 0.9],
-        ['AssetSender', address(), 0.05],
-        ['AssetCloseTo', address(), 0.1],
-      ],
-      acfg: [
-        ['ConfigAsset', asset(), 0.2],
-        ['ConfigAssetTotal', amount(), 0.8],
-        ['ConfigAssetDecimals', `int ${random.below(21)}`, 0.4],
-        ['ConfigAssetDefaultFrozen', `int ${random.below(2)}`, 0.2],
-        ['ConfigAssetUnitName', 'byte "UNIT"', 0.3],
-        ['ConfigAssetName', 'byte "name"', 0.3],
-        ['ConfigAssetManager', address(), 0.5],
-        ['ConfigAssetFreeze', address(), 0.5],
-        ['ConfigAssetClawback', address(), 0.5],
-      ],
-      afrz: [
-        ['FreezeAsset', asset(), 0.95],
-        ['FreezeAssetAccount', address(), 0.9],
-        ['FreezeAssetFrozen', `int ${random.below(2)}`, 0.7],
-      ],
-      appl: random.chance(0.4)
-        ? [
-            ['ApprovalProgram', `byte ${random.pick(['0x0a8101', '0x068101', '0x0a8100', '0x0d8101', '0x0a'])}`, 1],
-            ['ClearStateProgram', `byte ${random.pick(['0x0a8101', '0x0a8101', '0x0b8101'])}`, 1],
-            ['GlobalNumUint', `int ${random.below(4)}`, 0.4],
-            ['LocalNumByteSlice', `int ${random.below(4)}`, 0.4],
-            ['ExtraProgramPages', `int ${random.below(4)}`, 0.2],
-          ]
-        : [
-            ['ApplicationID', `int ${random.pick(apps)}`, 0.95],
-            ['OnCompletion', `int ${random.below(6)}`, 0.4],
-            ['ApplicationArgs', `byte ${text(random.bytes(random.below(9)))}`, 0.5],
-            ['Accounts', address(), 0.3],
-            ['Assets', asset(), 0.3],
-            ['Applications', `int ${random.pick(apps)}`, 0.3],
-          ],
-      keyreg: [['Nonparticipation', 'int 1', 0.2]],
-    }
-    const fields = [...byType[type]!]
-    fields.push(['Fee', `int ${random.pick([0, 0, 1000, 5000])}`, 0.4])
-    fields.push(['Sender', address(), 0.1])
-    if (this.#version >= 6) fields.push(['Note', `byte ${text(random.bytes(4))}`, 0.2], ['RekeyTo', address(), 0.02])
-    return fields
-      .filter(([, , probability]) => random.chance(probability))
-      .flatMap(([field, value]) => [value, `itxn_field ${field}`])
+    this.#add('itxn_submit')
   }
 }

@@ -161,6 +161,8 @@ function source(random: Random, names: Names, version: number, count: number): s
 }
 
 const partCount = 6
+/** The attempts to find a group that the devnet accepts. */
+const maxTries = 8
 
 /** One session with its own accounts, asset and applications. */
 export class RandomSession {
@@ -253,14 +255,23 @@ export class RandomSession {
 
   async #group(): Promise<void> {
     const random = this.#random
-    const txns: Txn[] = []
-    for (let count = random.pick([1, 1, 1, 2, 2, 3, 4]); count > 0; count--) txns.push(await this.#transaction())
-    const signed = this.#pair.sign(txns)
+    let signed = await this.#randomGroup()
+    // Most groups fail, and those that succeed show more.
+    for (let tries = random.chance(0.7) ? maxTries : 0; tries > 0; tries--) {
+      if ((await this.#pair.simulateOnDevnet(signed)) === '') break
+      signed = await this.#randomGroup()
+    }
     if (random.chance(0.2)) await this.#pair.simulate(signed, options(random), `${this.#name}: simulation`)
     const { isAccepted } = await this.#pair.submit(signed, this.#name)
     if (isAccepted) this.accepted++
     else this.refused++
     if (isAccepted && random.chance(0.2)) await this.#pair.look(`/v2/blocks/${this.#pair.round}/logs`, this.#name)
+  }
+
+  async #randomGroup(): Promise<Uint8Array[]> {
+    const txns: Txn[] = []
+    for (let count = this.#random.pick([1, 1, 1, 2, 2, 3, 4]); count > 0; count--) txns.push(await this.#transaction())
+    return this.#pair.sign(txns)
   }
 
   async #transaction(): Promise<Txn> {
