@@ -2,8 +2,10 @@
  * Random programs as source text, from the table of instructions: arguments mostly have the types that an instruction
  * takes, and values that exist on the ledger, so that programs come far before they fail.
  */
+import { Draft, type Line, permanent } from './Draft.test.helper.js'
 import { type Constant, fittingArguments, hexOf } from './fittingArguments.test.helper.js'
 import type { Random } from './Random.test.helper.js'
+import { randomInnerFields } from './randomInnerFields.test.helper.js'
 
 type StackType = { readonly kind: string; readonly name: string; readonly min: bigint; readonly max: bigint }
 type Field = {
@@ -65,12 +67,6 @@ export type ProgramOptions = {
   readonly isCareful?: boolean
 }
 
-/** A line of a program, and the instruction that needs it. */
-type Line = { readonly text: string; readonly step: number }
-
-/** The step of lines that a program needs as a whole. */
-const permanent = -1
-
 /** The most expensive instructions are rare, because both nodes take seconds for hundreds of them. */
 const rare = new Set([
   'ec_pairing_check',
@@ -92,42 +88,6 @@ const offsets = /extract|substring|byte|bit|splice|replace|resize|bzero|create/
 const framed = new Set(['frame_dig', 'frame_bury'])
 
 const text = hexOf
-
-/** A program whose steps can be taken out one by one. */
-export class Draft {
-  readonly #header: readonly string[]
-  #lines: readonly Line[]
-
-  constructor(header: readonly string[], lines: readonly Line[]) {
-    this.#header = header
-    this.#lines = lines
-  }
-
-  get source(): string {
-    return `${[...this.#header, ...this.#lines.map(({ text: line }) => line)].join('\n')}\n`
-  }
-
-  /** The number of steps that are left. */
-  get length(): number {
-    return new Set(this.#lines.map(({ step }) => step).filter((step) => step !== permanent)).size
-  }
-
-  /** Takes out the step of a line of the source, whose first is 0, and returns whether there was one. */
-  removeAt(line: number): boolean {
-    return this.#remove(this.#lines[line - this.#header.length]?.step ?? permanent)
-  }
-
-  /** Takes out the last step. */
-  removeLast(): boolean {
-    return this.#remove(this.#lines.reduce((last, { step }) => Math.max(last, step), permanent))
-  }
-
-  #remove(removed: number): boolean {
-    if (removed === permanent) return false
-    this.#lines = this.#lines.filter(({ step }) => step !== removed)
-    return true
-  }
-}
 
 /** Writes one program. */
 export class RandomProgram {
@@ -494,72 +454,9 @@ export class RandomProgram {
     for (let count = random.chance(0.2) && version >= 6 ? 2 : 1; count > 0; count--) {
       const type = random.pick(types)
       if (random.chance(0.97)) this.#add(`int ${type}`, 'itxn_field TypeEnum')
-      for (const field of this.#innerFields(type)) this.#add(field)
+      this.#add(...randomInnerFields(type, { random, names: this.#names, version }))
       if (count > 1) this.#add('itxn_next')
     }
     this.#add('itxn_submit')
-  }
-
-  #innerFields(type: string): string[] {
-    const random = this.#random
-    const { accounts, assets, apps } = this.#names
-    const address = (): string =>
-      random.pick(['txn Sender', 'global CurrentApplicationAddress', `byte ${text(random.pick(accounts))}`])
-    const amount = (): string => `int ${random.below(3000)}`
-    const asset = (): string => `int ${random.pick(assets)}`
-    const byType: { [type: string]: [field: string, value: string, probability: number][] } = {
-      pay: [
-        ['Receiver', address(), 0.8],
-        ['Amount', amount(), 0.8],
-        ['CloseRemainderTo', address(), 0.05],
-      ],
-      axfer: [
-        ['XferAsset', asset(), 0.95],
-        ['AssetAmount', amount(), 0.5],
-        ['AssetReceiver', address(), 0.9],
-        ['AssetSender', address(), 0.05],
-        ['AssetCloseTo', address(), 0.1],
-      ],
-      acfg: [
-        ['ConfigAsset', asset(), 0.2],
-        ['ConfigAssetTotal', amount(), 0.8],
-        ['ConfigAssetDecimals', `int ${random.below(21)}`, 0.4],
-        ['ConfigAssetDefaultFrozen', `int ${random.below(2)}`, 0.2],
-        ['ConfigAssetUnitName', 'byte "UNIT"', 0.3],
-        ['ConfigAssetName', 'byte "name"', 0.3],
-        ['ConfigAssetManager', address(), 0.5],
-        ['ConfigAssetFreeze', address(), 0.5],
-        ['ConfigAssetClawback', address(), 0.5],
-      ],
-      afrz: [
-        ['FreezeAsset', asset(), 0.95],
-        ['FreezeAssetAccount', address(), 0.9],
-        ['FreezeAssetFrozen', `int ${random.below(2)}`, 0.7],
-      ],
-      appl: random.chance(0.4)
-        ? [
-            ['ApprovalProgram', `byte ${random.pick(['0x0a8101', '0x068101', '0x0a8100', '0x0d8101', '0x0a'])}`, 1],
-            ['ClearStateProgram', `byte ${random.pick(['0x0a8101', '0x0a8101', '0x0b8101'])}`, 1],
-            ['GlobalNumUint', `int ${random.below(4)}`, 0.4],
-            ['LocalNumByteSlice', `int ${random.below(4)}`, 0.4],
-            ['ExtraProgramPages', `int ${random.below(4)}`, 0.2],
-          ]
-        : [
-            ['ApplicationID', `int ${random.pick(apps)}`, 0.95],
-            ['OnCompletion', `int ${random.below(6)}`, 0.4],
-            ['ApplicationArgs', `byte ${text(random.bytes(random.below(9)))}`, 0.5],
-            ['Accounts', address(), 0.3],
-            ['Assets', asset(), 0.3],
-            ['Applications', `int ${random.pick(apps)}`, 0.3],
-          ],
-      keyreg: [['Nonparticipation', 'int 1', 0.2]],
-    }
-    const fields = [...byType[type]!]
-    fields.push(['Fee', `int ${random.pick([0, 0, 1000, 5000])}`, 0.4])
-    fields.push(['Sender', address(), 0.1])
-    if (this.#version >= 6) fields.push(['Note', `byte ${text(random.bytes(4))}`, 0.2], ['RekeyTo', address(), 0.02])
-    return fields
-      .filter(([, , probability]) => random.chance(probability))
-      .flatMap(([field, value]) => [value, `itxn_field ${field}`])
   }
 }

@@ -5,9 +5,10 @@ import { gunzipSync } from 'node:zlib'
 import { Bytes, Ed25519, Group, Submission, type Transaction } from '@latchkey/algorand'
 import { AssemblyError, assemble } from '@latchkey/avm'
 import { ProgramSourceMap } from 'algosdk'
+import type { Draft } from './Draft.test.helper.js'
 import type { NodePair, Person } from './NodePair.test.helper.js'
 import type { Random } from './Random.test.helper.js'
-import { type Draft, type Names, RandomProgram } from './RandomProgram.test.helper.js'
+import { type Names, RandomProgram } from './RandomProgram.test.helper.js'
 import { applicationAccount, options } from './RandomSession.test.helper.js'
 
 type Txn = Transaction.Transaction
