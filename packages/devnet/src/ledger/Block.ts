@@ -36,6 +36,8 @@ export type BlockInput = {
   previous: Pick<Block, 'hash' | 'hash512' | 'round' | 'load'> | undefined
   timestamp: bigint
   transactionCount: bigint
+  /** The fees of all transactions, also of those that programs made. */
+  feesCollected: bigint
   applied: readonly Applied[]
 }
 
@@ -44,7 +46,7 @@ const bonusMicroAlgos = 10_000_000n
 /** msgpack of { 0: { n: 512 } }: the round of the first state proof, which a development ledger never makes. */
 const stateProofs = Uint8Array.of(0x81, 0x00, 0x81, 0xa1, 0x6e, 0xcd, 0x02, 0x00)
 
-export function make({ chain, previous, timestamp, transactionCount, applied }: BlockInput): Block {
+export function make({ chain, previous, timestamp, transactionCount, feesCollected, applied }: BlockInput): Block {
   const round = previous === undefined ? 0n : previous.round + 1n
   const entries = applied.map(({ transaction: { decoded }, outcome }) => commitmentEntryOf(decoded, outcome))
   const load = { load: loadOf(entries), tax: previous === undefined ? 0n : nextTax(previous.load) }
@@ -52,7 +54,7 @@ export function make({ chain, previous, timestamp, transactionCount, applied }: 
   const header = encodeHeader([
     ['bi', previous && bonusMicroAlgos],
     ['ct', load.tax],
-    ['fc', feesCollected(applied, chain)],
+    ['fc', feesCollected],
     ['fees', MapKey.bytes(chain.feeSink)],
     ['gen', chain.genesisId],
     ['gh', MapKey.bytes(chain.genesisHash)],
@@ -80,19 +82,6 @@ export function make({ chain, previous, timestamp, transactionCount, applied }: 
     load,
     transactions: applied.map(blockTransactionOf),
   }
-}
-
-/** The fees of all transactions, also of those that programs made. The fee sink's own add nothing to it. */
-function feesCollected(applied: readonly Applied[], { feeSink }: Chain): bigint {
-  let sum = 0n
-  const add = ({ snd, fee = 0n }: Pick<Transaction.Transaction, 'snd' | 'fee'>): void => {
-    if (fee > 0n && MapKey.of(snd) !== feeSink) sum += fee
-  }
-  for (const { transaction, outcome } of applied) {
-    add(transaction.txn)
-    if (outcome.delta !== undefined) for (const { txn } of Delta.innersOf(outcome.delta)) add(txn)
-  }
-  return sum
 }
 
 function sha512(data: Uint8Array): Uint8Array {

@@ -324,7 +324,8 @@ export class Ledger {
     this.#open.commit(this.state)
     const transactionCount = this.state.transactionCount()
     const { chain } = this.genesis
-    const block = Block.make({ chain, previous: this.last, timestamp, transactionCount, applied })
+    const feesCollected = this.#pending.reduce((sum, { overlay }) => sum + overlay.feesCollected, 0n)
+    const block = Block.make({ chain, previous: this.last, timestamp, transactionCount, feesCollected, applied })
     this.deltas.add(block.round, { ...changes, previousTimestamp, totals: this.state.totals })
     this.onlineStake.record(block.round, this.state.totals.Online.microAlgos)
     this.state.endRound(block.round)
@@ -390,6 +391,7 @@ function firstBlock({ chain }: Genesis): Block.Block {
     previous: undefined,
     timestamp: 0n,
     transactionCount: Consensus.transactionCounterAtGenesis,
+    feesCollected: 0n,
     applied: [],
   })
 }
