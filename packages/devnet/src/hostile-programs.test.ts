@@ -1,6 +1,8 @@
 /** Programs and requests that would use memory or time without limit. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Group, Program, Submission } from '@latchkey/algorand'
+import * as MapKey from './ledger/MapKey.js'
 import { appAddress } from './ledger/programs/AppRecords.js'
 import { blockReader } from './ledger/programs/chainReader.js'
 import { compile, deploy, fundApplication } from './testing/applications.test.helper.js'
@@ -152,4 +154,82 @@ test('a failed call of an application with boxes, inner transactions and new app
   assert.deepEqual([state.box(apid, 'b')?.length, state.application(apid)?.globals.get('k')], [100, 1n])
   assert.equal(state.appsCreatedBy(appAddress(apid)).length, 1)
   assert.equal(state.createdBy(appAddress(apid)).length, 1)
+})
+
+const groupSize = 16
+
+/** Programs that spend the budget of 16 logic signatures, 320,000, on an instruction that takes long for its cost. */
+const costliest: { readonly [description: string]: string } = {
+  'comparisons of long byte strings': `int 4096; bzero; store 0; load 0; int 4095; int 1; setbyte; store 1
+    loop: load 1; load 1; load 0; ${new Array(31).fill('dup2').join('; ')}; load 1; int 0; int 1; setbyte
+    match ${new Array(64).fill('never').join(' ')}; pop; b loop; never: err`,
+  'multiples of 32 points': `int 64; bzero; ec_map_to BN254g2; ${new Array(5).fill('dup; concat').join('; ')}
+    int 1024; bzero; b~; loop: dup2; ec_multi_scalar_mul BN254g2; pop; b loop`,
+  'pairings of two points': `int 64; bzero; ec_map_to BN254g2; dup; concat; int 32; bzero; ec_map_to BN254g1; dup; concat
+    loop: dup2; ec_pairing_check BN254g2; pop; b loop`,
+}
+
+for (const [description, source] of Object.entries(costliest)) {
+  test(`logic signatures end with their budget: ${description}`, async () => {
+    const node = new TestNode()
+    const program = await compile(source)
+    const account = Program.address(program)
+    node.ledger.fund({ type: 'fund', to: MapKey.of(account), microAlgos: 100_000_000n, assets: [] })
+    const group = Group.assign(Array.from({ length: groupSize }, () => node.txn('pay', account, { fee: 1_000_000n })))
+    const before = structuredClone(node.ledger.snapshot())
+    const signed = group.map((txn) => Submission.encode({ lsig: { l: program }, txn }))
+    assert.match(errorMessageOf(await node.submit(...signed)), /rejected by logic err=dynamic cost budget exceeded/)
+    assert.deepEqual(structuredClone(node.ledger.snapshot()), before)
+  })
+}
+
+/** Programs that spend the budget of 16 calls and 240 inner calls, 179,200, on an instruction with a cost of 1. */
+const costliestCalls: { readonly [description: string]: string } = {
+  'fields of inner transactions': 'int 4096; bzero; itxn_begin; loop: dup; itxn_field ApprovalProgram; b loop',
+  'boxes of 32 kB': 'loop: byte "b"; int 32768; box_create; pop; byte "b"; box_del; pop; b loop',
+}
+
+for (const [description, source] of Object.entries(costliestCalls)) {
+  test(`calls end with their budget: ${description}`, async () => {
+    const node = new TestNode()
+    const alice = node.funded(0)
+    const called = await deploy(node, alice, 'int 1')
+    const inner = 'int appl; itxn_field TypeEnum; txna Applications 1; itxn_field ApplicationID'
+    const calls = new Array(groupSize).fill(inner).join('; itxn_next; ')
+    const apid = await deploy(
+      node,
+      alice,
+      `int 15; inner: itxn_begin; ${calls}; itxn_submit; int 1; -; dup; bnz inner; pop\n${source}`,
+      { apep: 1 },
+    )
+    fundApplication(node, apid)
+    const apbx = [{ n: Buffer.from('b') }, ...new Array<object>(6).fill({})]
+    const fields = { apid, apfa: [called], apbx, fee: 1_000_000n }
+    const group = Group.assign(Array.from({ length: groupSize }, () => node.txn('appl', alice, fields)))
+    const before = structuredClone(node.ledger.snapshot())
+    const refused = await node.submit(...group.map((txn) => sign(txn, alice)))
+    assert.match(errorMessageOf(refused), /dynamic cost budget exceeded/)
+    assert.deepEqual(structuredClone(node.ledger.snapshot()), before)
+  })
+}
+
+test('a group creates 256 applications of 8 kB, whose programs are all checked', async () => {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  // The program ends with its first instructions; the others are checked all the same.
+  const create = `int appl; itxn_field TypeEnum; int 3; itxn_field ExtraProgramPages; byte 0x0a810143; itxn_field ApprovalProgram
+    load 0; itxn_field ApprovalProgramPages; load 1; itxn_field ApprovalProgramPages; byte 0x0a8101; itxn_field ClearStateProgram`
+  const apid = await deploy(
+    node,
+    alice,
+    `byte 0x8101; ${new Array(11).fill('dup; concat').join('; ')}; dup; store 0; int 0; int 4080; extract3; store 1
+    itxn_begin; ${new Array(groupSize).fill(create).join('; itxn_next; ')}; itxn_submit; int 1`,
+  )
+  fundApplication(node, apid, 1_000_000_000n)
+  const calls = Array.from({ length: groupSize }, () => node.txn('appl', alice, { apid, fee: 1_000_000n }))
+  const response = await node.submit(...Group.assign(calls).map((txn) => sign(txn, alice)))
+  assert.equal(response.status, 200, response.text)
+  const created = node.ledger.state.appsCreatedBy(appAddress(apid))
+  assert.equal(created.length, 256)
+  assert.equal(node.ledger.state.application(created[0]!)!.params.approvalProgram.length, 8180)
 })

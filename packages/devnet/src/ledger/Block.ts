@@ -37,6 +37,8 @@ export type BlockInput = {
   previous: Pick<Block, 'hash' | 'hash512' | 'round' | 'load'> | undefined
   timestamp: bigint
   transactionCount: bigint
+  /** The fees of all transactions, also of those that programs made. */
+  feesCollected: bigint
   applied: readonly Applied[]
   /** The voters that the header commits to. */
   voters?: StateProofVoters.Voters | undefined
@@ -47,7 +49,8 @@ const bonusMicroAlgos = 10_000_000n
 /** The state proofs in headers that commit to no voters. */
 const withoutVoters = StateProofVoters.encode(undefined)
 
-export function make({ chain, previous, timestamp, transactionCount, applied, voters }: BlockInput): Block {
+export function make(input: BlockInput): Block {
+  const { chain, previous, timestamp, transactionCount, feesCollected, applied, voters } = input
   const round = previous === undefined ? 0n : previous.round + 1n
   const entries = applied.map(({ transaction: { decoded }, outcome }) => commitmentEntryOf(decoded, outcome))
   const load = { load: loadOf(entries), tax: previous === undefined ? 0n : nextTax(previous.load) }
@@ -55,7 +58,7 @@ export function make({ chain, previous, timestamp, transactionCount, applied, vo
   const header = encodeHeader([
     ['bi', previous && bonusMicroAlgos],
     ['ct', load.tax],
-    ['fc', feesCollected(applied, chain)],
+    ['fc', feesCollected],
     ['fees', MapKey.bytes(chain.feeSink)],
     ['gen', chain.genesisId],
     ['gh', MapKey.bytes(chain.genesisHash)],
@@ -83,19 +86,6 @@ export function make({ chain, previous, timestamp, transactionCount, applied, vo
     load,
     transactions: applied.map(blockTransactionOf),
   }
-}
-
-/** The fees of all transactions, also of those that programs made. The fee sink's own add nothing to it. */
-function feesCollected(applied: readonly Applied[], { feeSink }: Chain): bigint {
-  let sum = 0n
-  const add = ({ snd, fee = 0n }: Pick<Transaction.Transaction, 'snd' | 'fee'>): void => {
-    if (fee > 0n && MapKey.of(snd) !== feeSink) sum += fee
-  }
-  for (const { transaction, outcome } of applied) {
-    add(transaction.txn)
-    if (outcome.delta !== undefined) for (const { txn } of Delta.innersOf(outcome.delta)) add(txn)
-  }
-  return sum
 }
 
 function sha512(data: Uint8Array): Uint8Array {

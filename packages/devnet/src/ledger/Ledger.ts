@@ -327,7 +327,9 @@ export class Ledger {
     const transactionCount = this.state.transactionCount()
     const { chain } = this.genesis
     const voters = this.#voters.committedIn(this.last.round + 1n)
-    const block = Block.make({ chain, previous: this.last, timestamp, transactionCount, applied, voters })
+    const feesCollected = this.#pending.reduce((sum, { overlay }) => sum + overlay.feesCollected, 0n)
+    const contents = { timestamp, transactionCount, feesCollected, applied, voters }
+    const block = Block.make({ chain, previous: this.last, ...contents })
     this.deltas.add(block.round, { ...changes, previousTimestamp, totals: this.state.totals })
     this.onlineStake.record(block.round, this.state.totals.Online.microAlgos)
     this.#voters.record(block.round, this.state)
@@ -395,6 +397,7 @@ function firstBlock({ chain }: Genesis): Block.Block {
     previous: undefined,
     timestamp: 0n,
     transactionCount: Consensus.transactionCounterAtGenesis,
+    feesCollected: 0n,
     applied: [],
   })
 }

@@ -31,6 +31,8 @@ export class StateOverlay implements StateReader {
   /** The last valid round of each transaction, by digest. */
   readonly transactions = new Map<MapKey, bigint>()
   readonly leases = new Map<string, bigint>()
+  /** The fees of these transactions, also of those that applications made. The fee sink's own add nothing. */
+  feesCollected = 0n
   // Created when they are needed, because payments make two overlays each and need neither.
   #apps: AppChanges | undefined
   #undo: UndoLog | undefined

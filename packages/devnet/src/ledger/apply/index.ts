@@ -31,7 +31,9 @@ export function takeFee(
   { feeSink }: { readonly feeSink: MapKey.MapKey },
 ): void {
   const sender = MapKey.of(txn.snd)
-  moveAlgos(overlay, sender, feeSink, txn.fee ?? 0n)
+  const fee = txn.fee ?? 0n
+  moveAlgos(overlay, sender, feeSink, fee)
+  if (sender !== feeSink) overlay.feesCollected += fee
   if (txn.rekey === undefined) return
   const to = MapKey.of(txn.rekey)
   overlay.putAccount(sender, { ...overlay.account(sender), authorizer: to === sender ? undefined : to })
