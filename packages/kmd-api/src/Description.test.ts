@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ownersAlone } from './agentAccess.js'
-import { define } from './Description.js'
+import { define, ownersAlone } from './Description.js'
 import { ascii } from './members.js'
 import { descriptions, operations } from './operations.js'
 

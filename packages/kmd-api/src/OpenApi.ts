@@ -1,7 +1,6 @@
 /** /swagger.json: the API in OpenAPI 2, generated from the operations. */
-import { isOpen } from './Description.js'
+import { descriptionPath, isOpen, metricsPath } from './Description.js'
 import { type Operation, operations } from './operations.js'
-import { descriptionPath, metricsPath } from './paths.js'
 import type { Field, Kind, Member, Shape, Wire } from './Schema.js'
 
 type Json = { [member: string]: unknown }

@@ -6,8 +6,11 @@ export {
   type Audit,
   type Description,
   define,
+  descriptionPath,
+  extraPrefix,
   isOpen,
   type Method,
+  metricsPath,
   type Recording,
 } from './Description.js'
 export { errors } from './errors.js'
@@ -33,7 +36,6 @@ export {
   type OperationId,
   operations,
 } from './operations.js'
-export { descriptionPath, extraPrefix, metricsPath } from './paths.js'
 export { type Reading, readingOf } from './Reading.js'
 export { type Reject, readResponse } from './readResponse.js'
 export {

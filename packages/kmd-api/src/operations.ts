@@ -1,6 +1,5 @@
 /** Every operation of the API, in the order of /swagger.json. */
-import { allowed, consoles, refused } from './agentAccess.js'
-import type { AgentAccess, Description } from './Description.js'
+import { type AgentAccess, allowed, consoles, type Description, refused } from './Description.js'
 import { agentOperations } from './operations/agents.js'
 import { approvalOperations } from './operations/approvals.js'
 import { auditOperations } from './operations/audit.js'

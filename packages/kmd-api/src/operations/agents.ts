@@ -3,10 +3,8 @@
  * wallet.
  */
 
-import { ownersAlone } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { define, extraPrefix, ownersAlone } from '../Description.js'
 import { ascii, bytes, password, text, uint } from '../members.js'
-import { extraPrefix } from '../paths.js'
 import { bounds } from '../rules/bounds.js'
 import { agentMember, agentShape, budgetMember, decisionMembers, rulesField } from './agentSchema.js'
 import { auditRecord } from './auditSchema.js'

@@ -2,10 +2,8 @@
  * Operations on agents' approval requests. The owner lists, watches and decides them; the agent waits for the
  * decision.
  */
-import { itself, ownersAlone } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { define, extraPrefix, itself, ownersAlone } from '../Description.js'
 import { ascii, bool, uint } from '../members.js'
-import { extraPrefix } from '../paths.js'
 import { approvalShape } from './approvalSchema.js'
 
 const approvalId = { name: 'approval_id', kind: ascii, about: 'The id of the approval' } as const

@@ -1,10 +1,8 @@
 /** Searches, verifies and anchors the audit log. These operations are for the owner. */
 
-import { ownersAlone } from '../agentAccess.js'
 import { eventNames } from '../auditEvents.js'
-import { define } from '../Description.js'
+import { define, extraPrefix, ownersAlone } from '../Description.js'
 import { ascii, text as textKind, uint } from '../members.js'
-import { extraPrefix } from '../paths.js'
 import { auditBounds, auditRecord } from './auditSchema.js'
 
 const text = { type: 'string' } as const

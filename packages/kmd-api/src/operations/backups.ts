@@ -1,8 +1,6 @@
 /** The backup of a wallet that was created in the console. */
-import { consoles, noSecrets } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { consoles, define, extraPrefix, noSecrets } from '../Description.js'
 import { ascii, handleToken, password } from '../members.js'
-import { extraPrefix } from '../paths.js'
 
 /** Operations on the backup of a wallet that was created in the console. */
 export const backupOperations = {

@@ -1,8 +1,6 @@
 /** Sessions of the console, and the list of signatures that it shows. */
-import { consoles, refused } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { consoles, define, extraPrefix, refused } from '../Description.js'
 import { ascii, uint } from '../members.js'
-import { extraPrefix } from '../paths.js'
 
 const text = { type: 'string' } as const
 

@@ -1,8 +1,6 @@
 /** Operations on the address book. */
-import { ownersAlone } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { define, extraPrefix, ownersAlone } from '../Description.js'
 import { address, addressMember, text } from '../members.js'
-import { extraPrefix } from '../paths.js'
 
 const contact = {
   type: 'object',

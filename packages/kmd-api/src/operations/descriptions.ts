@@ -1,8 +1,6 @@
 /** Describes transactions in plain language before they are signed. */
-import { refused } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { define, extraPrefix, refused } from '../Description.js'
 import { bytes } from '../members.js'
-import { extraPrefix } from '../paths.js'
 
 const texts = { type: 'list', of: { type: 'string' } } as const
 

@@ -1,6 +1,5 @@
 /** Operations on keys and the master derivation key. */
-import { noChanges, noSecrets, ownKeys } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { define, noChanges, noSecrets, ownKeys } from '../Description.js'
 import { address, addressesMember, addressMember, bool, handleToken, password, privateKey } from '../members.js'
 
 /** Operations on keys and the master derivation key. */

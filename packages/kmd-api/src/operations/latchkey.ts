@@ -1,8 +1,6 @@
 /** Operations that the Go daemon does not have, on separate paths so that its clients are not affected. */
-import { noChanges, refused } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { define, extraPrefix, noChanges, refused } from '../Description.js'
 import { address, ascii, handleToken, password, text, uint } from '../members.js'
-import { extraPrefix } from '../paths.js'
 import type { Shape } from '../Schema.js'
 
 const walletId = { name: 'wallet_id', kind: ascii, about: 'The id of the wallet, as listed' } as const

@@ -1,6 +1,5 @@
 /** Operations on multisig preimages, which are not secret: the keys and threshold of a multisig address. */
-import { noChanges, onlyTransactions } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { define, noChanges, onlyTransactions } from '../Description.js'
 import {
   address,
   addressesMember,

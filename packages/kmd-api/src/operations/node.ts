@@ -1,8 +1,6 @@
 /** Queries to the Algorand node for the console, which connects only to the daemon. */
-import { ownKeys, publicData, refused } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { define, extraPrefix, ownKeys, publicData, refused } from '../Description.js'
 import { ascii } from '../members.js'
-import { extraPrefix } from '../paths.js'
 
 const text = { type: 'string' } as const
 

@@ -1,8 +1,6 @@
 /** Operations for agents beyond the reference wire. */
-import { itself, withinRules } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { define, extraPrefix, itself, withinRules } from '../Description.js'
 import { ascii, bytes, publicKey, text, uint } from '../members.js'
-import { extraPrefix } from '../paths.js'
 import { agentMember, budgetMember, decisionMembers } from './agentSchema.js'
 import { auditRecord } from './auditSchema.js'
 

@@ -1,6 +1,5 @@
 /** Operations about the daemon itself. */
-import { allowed } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { allowed, define } from '../Description.js'
 
 /** Operations about the daemon itself. */
 export const serviceOperations = {

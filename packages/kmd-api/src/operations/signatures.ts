@@ -1,6 +1,5 @@
 /** Signatures of transactions and programs, with a single key or as a member of a multisig. */
-import { allowed, onlyTransactions } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { allowed, define, onlyTransactions } from '../Description.js'
 import { address, bool, bytes, handleToken, password, publicKey } from '../members.js'
 import { multisigErrors, partialMultisig } from './partialMultisig.js'
 

@@ -1,8 +1,6 @@
 /** Sends signed transactions to the node, and reports their status. */
-import { allowed, publicData } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { allowed, define, extraPrefix, publicData } from '../Description.js'
 import { ascii, bytes, uint } from '../members.js'
-import { extraPrefix } from '../paths.js'
 
 const text = { type: 'string' } as const
 

@@ -1,8 +1,6 @@
 /** Operations for preparing a transfer: parameters, assets, holdings, the node's simulation; and the faucet. */
-import { ownKeys, publicData, refused } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { define, extraPrefix, ownKeys, publicData, refused } from '../Description.js'
 import { address, ascii, bytes } from '../members.js'
-import { extraPrefix } from '../paths.js'
 
 const text = { type: 'string' } as const
 

@@ -1,6 +1,5 @@
 /** Operations on wallets and their handles. */
-import { allowed, noChanges } from '../agentAccess.js'
-import { define } from '../Description.js'
+import { allowed, define, noChanges } from '../Description.js'
 import { ascii, bytes32, handleToken, name, password, wallet } from '../members.js'
 
 const walletId = { name: 'wallet_id', kind: ascii, about: 'The id of the wallet, as listed' } as const
