@@ -76,23 +76,76 @@ function hashToPoint(salt: Uint8Array, message: Uint8Array): Int32Array {
   const output = shake256.create({}).update(salt).update(message)
   const point = new Int32Array(degree)
   for (let index = 0; index < degree; ) {
-    const [high, low] = output.xof(2)
-    const value = (high! << 8) | low!
-    if (value < hashLimit) point[index++] = value % modulus
+    const bytes = output.xof(2 * (degree - index))
+    for (let offset = 0; offset < bytes.length; offset += 2) {
+      const value = (bytes[offset]! << 8) | bytes[offset + 1]!
+      if (value < hashLimit) point[index++] = value % modulus
+    }
   }
   return point
 }
 
-/** The product modulo x¹⁰²⁴ + 1. Sums of 1024 products of 11 and 14 bits are exact numbers. */
-function multiply(a: Int32Array, b: Int32Array): Float64Array {
-  const product = new Float64Array(degree)
-  for (let i = 0; i < degree; i++) {
-    const factor = a[i]!
-    if (factor === 0) continue
-    for (let j = 0; j < degree - i; j++) product[i + j]! += factor * b[j]!
-    for (let j = degree - i; j < degree; j++) product[i + j - degree]! -= factor * b[j]!
+/** The product modulo x¹⁰²⁴ + 1 and the modulus. */
+function multiply(a: Int32Array, b: Int32Array): Int32Array {
+  const [first, second] = [transformed(a), transformed(b)]
+  return restored(first.map((value, index) => (value * second[index]!) % modulus))
+}
+
+/** A root of -1 of the degree, and powers of it and of its inverse at the bit-reversed index. */
+const root = power(11, (modulus - 1) / (2 * degree))
+const roots = powersOf(root)
+const inverseRoots = powersOf(power(root, modulus - 2))
+const inverseDegree = power(degree, modulus - 2)
+
+function power(base: number, exponent: number): number {
+  let result = 1
+  for (let count = 0; count < exponent; count++) result = (result * base) % modulus
+  return result
+}
+
+function powersOf(base: number): Int32Array {
+  const powers = new Int32Array(degree)
+  const bits = Math.log2(degree)
+  for (let index = 0, value = 1; index < degree; index++, value = (value * base) % modulus) {
+    let reversed = 0
+    for (let bit = 0; bit < bits; bit++) reversed |= ((index >> bit) & 1) << (bits - 1 - bit)
+    powers[reversed] = value
   }
-  return product
+  return powers
+}
+
+/** The values of a polynomial at the odd powers of the root: the number-theoretic transform (Longa and Naehrig, 2016). */
+function transformed(polynomial: Int32Array): Int32Array {
+  const values = polynomial.map((value) => (value < 0 ? value + modulus : value))
+  for (let count = 1, length = degree / 2; count < degree; count *= 2, length /= 2) {
+    for (let block = 0; block < count; block++) {
+      const factor = roots[count + block]!
+      const start = 2 * block * length
+      for (let index = start; index < start + length; index++) {
+        const [u, v] = [values[index]!, (values[index + length]! * factor) % modulus]
+        values[index] = (u + v) % modulus
+        values[index + length] = (u - v + modulus) % modulus
+      }
+    }
+  }
+  return values
+}
+
+/** The inverse of {@link transformed}. */
+function restored(transform: Int32Array): Int32Array {
+  const values = transform.slice()
+  for (let count = degree / 2, length = 1; count >= 1; count /= 2, length *= 2) {
+    for (let block = 0; block < count; block++) {
+      const factor = inverseRoots[count + block]!
+      const start = 2 * block * length
+      for (let index = start; index < start + length; index++) {
+        const [u, v] = [values[index]!, values[index + length]!]
+        values[index] = (u + v) % modulus
+        values[index + length] = ((u - v + modulus) * factor) % modulus
+      }
+    }
+  }
+  return values.map((value) => (value * inverseDegree) % modulus)
 }
 
 /** The representative between -modulus / 2 and modulus / 2. */
