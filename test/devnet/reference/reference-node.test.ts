@@ -1,7 +1,8 @@
 /**
  * Compares the devnet with a reference node in dev mode: random programs, random sessions of applications, and random
  * transfers of the scheme `upto`. The node must have the genesis that `GET /genesis` of a devnet without accounts
- * returns, `EnableDeveloperAPI`, and no other clients.
+ * returns, `EnableDeveloperAPI`, and no other clients. If it starts at its genesis, the blocks that programs read are
+ * compared as well.
  *
  *     LATCHKEY_REFERENCE_ALGOD=http://127.0.0.1:8080 LATCHKEY_REFERENCE_ALGOD_TOKEN=... npm test -- reference-node
  *
