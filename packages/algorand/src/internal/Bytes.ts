@@ -104,11 +104,11 @@ const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const codes = /* @__PURE__ */ Uint8Array.from(alphabet, (character) => character.charCodeAt(0))
 
 /** Value of each character code, 255 where the character is not in the alphabet. */
-const values = /* @__PURE__ */ valuesOf(codes)
+const values = /* @__PURE__ */ valuesOf(alphabet)
 
-function valuesOf(characterCodes: Uint8Array): Uint8Array {
+function valuesOf(characters: string): Uint8Array {
   const table = new Uint8Array(128).fill(255)
-  for (const [value, code] of characterCodes.entries()) table[code] = value
+  for (let value = 0; value < characters.length; value++) table[characters.charCodeAt(value)] = value
   return table
 }
 
