@@ -44,7 +44,7 @@ function withPackage(t: TestContext, files: { [path: string]: string }): string 
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-sodium-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
   writeFileSync(join(directory, 'package.json'), '{ "type": "module" }')
-  cpSync(join(here, 'crypto', 'sodium.js'), join(directory, 'sodium.js'))
+  cpSync(join(here, 'platform', 'sodium.js'), join(directory, 'sodium.js'))
   for (const [path, text] of Object.entries(files)) {
     const file = join(directory, 'node_modules', 'sodium-native', path)
     mkdirSync(dirname(file), { recursive: true })

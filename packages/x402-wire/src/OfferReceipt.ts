@@ -3,7 +3,7 @@
  * settlement that it reports.
  */
 import { Json, SignedReceipt } from '@latchkey/algorand'
-import type { PaymentRequired, SettleResponse } from './types.js'
+import type { PaymentRequired, SettleResponse } from './parsePayment.js'
 
 /** The key of the extension. */
 export const key = 'offer-receipt'

@@ -4,7 +4,7 @@ import { parsePaymentRequired } from '@x402/core/schemas'
 import * as fc from 'fast-check'
 import { anyCharacter } from '../../../test/anyCharacter.mjs'
 import * as PaymentHeaders from './PaymentHeaders.js'
-import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from './types.js'
+import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from './parsePayment.js'
 import '../../../test/seed.mjs'
 
 const cases = Number(process.env['LATCHKEY_FUZZ'] ?? 2_000)

@@ -3,9 +3,8 @@ import { Bytes, Json } from '@latchkey/algorand'
 import { PaymentRequirementsV2Schema, parsePaymentRequired } from '@x402/core/schemas'
 import { WireError } from './errors.js'
 import * as OfferReceipt from './OfferReceipt.js'
-import { parsePayload } from './parsePayment.js'
+import { type PaymentPayload, type PaymentRequired, parsePayload, type SettleResponse } from './parsePayment.js'
 import { decodeBase64, parseJson } from './texts.js'
-import type { PaymentPayload, PaymentRequired, SettleResponse } from './types.js'
 
 /** The header of a 402, with the seller's offers. */
 export const paymentRequired = 'PAYMENT-REQUIRED'

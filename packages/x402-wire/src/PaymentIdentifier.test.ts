@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import * as PaymentIdentifier from './PaymentIdentifier.js'
-import type { PaymentPayload } from './types.js'
+import type { PaymentPayload } from './parsePayment.js'
 
 const payment = (extensions?: object) => ({ x402Version: 2, extensions }) as unknown as PaymentPayload
 

@@ -3,7 +3,7 @@
  * same purchase, which is charged once.
  */
 import { Bytes, Json } from '@latchkey/algorand'
-import type { PaymentPayload } from './types.js'
+import type { PaymentPayload } from './parsePayment.js'
 
 /** The key of this extension in `extensions`. */
 export const key = 'payment-identifier'

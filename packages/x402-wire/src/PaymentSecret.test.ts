@@ -3,7 +3,7 @@ import test from 'node:test'
 import { Bytes } from '@latchkey/algorand'
 import * as PaymentHeaders from './PaymentHeaders.js'
 import * as PaymentSecret from './PaymentSecret.js'
-import type { PaymentPayload } from './types.js'
+import type { PaymentPayload } from './parsePayment.js'
 
 const plain = { x402Version: 2, accepted: {}, payload: {} } as unknown as PaymentPayload
 const declared: PaymentPayload = { ...plain, extensions: { other: { info: 1 }, ...PaymentSecret.declaration() } }

@@ -4,7 +4,7 @@
  * who paid.
  */
 import { Bytes, Hash, Json } from '@latchkey/algorand'
-import type { PaymentPayload } from './types.js'
+import type { PaymentPayload } from './parsePayment.js'
 
 /** The key of this extension in `extensions`. */
 export const key = 'payment-secret'

@@ -16,8 +16,8 @@ import {
 } from '@latchkey/algorand'
 import { validityRounds } from './buildPayment.js'
 import { WireError } from './errors.js'
+import type { PaymentRequirements } from './parsePayment.js'
 import { decodeBase64 } from './texts.js'
-import type { PaymentRequirements } from './types.js'
 
 /** The payload of the scheme `upto`. Bytes are standard base64. */
 export type UptoPayload = {

@@ -1,7 +1,7 @@
 /** Builds the transactions of a payment for the buyer to sign. */
 import { Address, Bytes, Group, Json, Network, Transaction } from '@latchkey/algorand'
 import { WireError } from './errors.js'
-import type { PaymentRequired, PaymentRequirements } from './types.js'
+import type { PaymentRequired, PaymentRequirements } from './parsePayment.js'
 
 /** The parameters of new transactions, as a node of the network reports them. */
 export type TransactionParameters = {

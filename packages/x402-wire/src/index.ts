@@ -44,16 +44,17 @@ export type { Proof } from './PaymentSecret.js'
 export * as PaymentSecret from './PaymentSecret.js'
 export * as Prices from './Prices.js'
 export { type AssetAmount, type Money, type Price, PriceError } from './Prices.js'
-export { parsePayload, parseRequirements } from './parsePayment.js'
+export {
+  type PaymentPayload,
+  type PaymentRequired,
+  type PaymentRequirements,
+  parsePayload,
+  parseRequirements,
+  type ResourceInfo,
+  type SettleResponse,
+  type SupportedResponse,
+  type VerifyResponse,
+} from './parsePayment.js'
 export { decodeBase64, parseJson } from './texts.js'
-export type {
-  PaymentPayload,
-  PaymentRequired,
-  PaymentRequirements,
-  ResourceInfo,
-  SettleResponse,
-  SupportedResponse,
-  VerifyResponse,
-} from './types.js'
 export * as UptoPayment from './UptoPayment.js'
 export { UptoError, type UptoErrorCode, type UptoPayload } from './UptoPayment.js'

@@ -1,10 +1,21 @@
 /**
- * Parses payments and requirements with the schemas of `@x402/core`. Values of the usual form, for which the schemas
- * would return an equal copy, are recognized without them in a twentieth of the time.
+ * The messages sent over HTTP, under their names in the public protocol. Payments and requirements are parsed with the
+ * schemas of `@x402/core`. Values of the usual form, for which the schemas would return an equal copy, are recognized
+ * without them in a twentieth of the time.
  */
 import { Json } from '@latchkey/algorand'
 import { parsePaymentPayload, parsePaymentRequirements } from '@x402/core/schemas'
-import type { PaymentPayload, PaymentRequirements } from './types.js'
+import type { PaymentPayload, PaymentRequirements } from '@x402/core/types'
+
+export type {
+  PaymentPayload,
+  PaymentRequired,
+  PaymentRequirements,
+  ResourceInfo,
+  SettleResponse,
+  SupportedResponse,
+  VerifyResponse,
+} from '@x402/core/types'
 
 /** Parses a payment of any version; undefined if the value does not match the schema. */
 export function parsePayload(value: unknown): PaymentPayload | undefined {

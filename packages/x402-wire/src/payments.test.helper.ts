@@ -1,6 +1,6 @@
 /** Handmade payments for tests, which can be wrong in any way. */
 import { Address, Ed25519, Group, Multisig, Submission, Transaction } from '@latchkey/algorand'
-import type { PaymentPayload, PaymentRequirements } from './types.js'
+import type { PaymentPayload, PaymentRequirements } from './parsePayment.js'
 
 export const usdc = 10458941n
 export const network = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe'

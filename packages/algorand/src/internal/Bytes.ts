@@ -67,7 +67,7 @@ function newSlab(): ArrayBuffer {
 // Text in transactions is short and nearly always ASCII, for which a loop is several times faster than the platform's
 // functions.
 const maxLoop = 32
-const textEncoder = new TextEncoder()
+const textEncoder = /* @__PURE__ */ new TextEncoder()
 
 /** Decodes UTF-8. Returns undefined if the bytes are not UTF-8. A byte order mark is kept. */
 export function toUtf8(bytes: Uint8Array): string | undefined {
@@ -101,11 +101,16 @@ export function fromUtf8(text: string): Uint8Array {
 
 // RFC 4648 base32, upper case, without padding.
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
-const codes = Uint8Array.from(alphabet, (character) => character.charCodeAt(0))
+const codes = /* @__PURE__ */ Uint8Array.from(alphabet, (character) => character.charCodeAt(0))
 
 /** Value of each character code, 255 where the character is not in the alphabet. */
-const values = new Uint8Array(128).fill(255)
-for (let value = 0; value < codes.length; value++) values[codes[value]!] = value
+const values = /* @__PURE__ */ valuesOf(alphabet)
+
+function valuesOf(characters: string): Uint8Array {
+  const table = new Uint8Array(128).fill(255)
+  for (let value = 0; value < characters.length; value++) table[characters.charCodeAt(value)] = value
+  return table
+}
 
 /** Encodes bytes as base32 in upper case, without padding. */
 export function toBase32(bytes: Uint8Array): string {

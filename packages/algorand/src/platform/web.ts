@@ -4,8 +4,8 @@ import { hmac } from '@noble/hashes/hmac.js'
 import * as sha2 from '@noble/hashes/sha2.js'
 import type { Platform } from './Platform.js'
 
-const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-const lossy = new TextDecoder('utf-8', { ignoreBOM: true })
+const strict = /* @__PURE__ */ new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const lossy = /* @__PURE__ */ new TextDecoder('utf-8', { ignoreBOM: true })
 /** The number of arguments that a call can take without risking a stack overflow. */
 const maxArguments = 4096
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'

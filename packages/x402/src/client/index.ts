@@ -43,7 +43,6 @@ export type {
   PaymentCreationFailureContext,
   PaymentResponseContext,
 } from './buyer/BuyerHooks.js'
-export { LostResponseError } from './buyer/LostResponseError.js'
 export type { AssetLimit, LimitOptions, Offer } from './buyer/Offer.js'
 export {
   MemoryPassCache,
@@ -59,7 +58,7 @@ export {
   refusalReasons,
 } from './buyer/PaymentRefusedError.js'
 export { type PayingFetchOptions, type PaymentDecision, PaymentRequestError, payingFetch } from './buyer/payingFetch.js'
-export { type PaymentResult, paymentOf, receiptOf } from './buyer/sendPayment.js'
+export { LostResponseError, type PaymentResult, paymentOf, receiptOf } from './buyer/sendPayment.js'
 export { type DescribeOfferOptions, describeOffer } from './discover/describeOffer.js'
 export { type DiscoverOptions, DiscoveryError, discover } from './discover/discover.js'
 export type { FoundResource } from './discover/readResource.js'

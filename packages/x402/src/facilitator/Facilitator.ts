@@ -19,12 +19,11 @@ import { keyOf, PaymentHolds } from './limits/PaymentHolds.js'
 import { type Caller, Policy } from './limits/Policy.js'
 import { checkClaimant, Reservations } from './limits/Reservations.js'
 import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
-import { FeePayers, isLongerThan } from './settle/FeePayers.js'
+import { FeePayers, isLongerThan, supportedKinds } from './settle/FeePayers.js'
 import { responseOf, Settler } from './settle/Settler.js'
 import { failureCode } from './settle/settlementStep.js'
 import { MemoryListings } from './store/Listings.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from './store/Settlements.js'
-import { supportedKinds } from './supportedKinds.js'
 import {
   isUpto,
   transactionIdOf,

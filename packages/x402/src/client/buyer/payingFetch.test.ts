@@ -4,11 +4,10 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { PaymentGroup, PaymentHeaders, PaymentSecret } from '@latchkey/x402-wire'
-import { LostResponseError } from './LostResponseError.js'
 import { type Market, openMarket, requiring, url } from './market.test.helper.js'
 import { PaymentRefusedError } from './PaymentRefusedError.js'
 import { PaymentRequestError, payingFetch } from './payingFetch.js'
-import { paymentOf, receiptOf } from './sendPayment.js'
+import { LostResponseError, paymentOf, receiptOf } from './sendPayment.js'
 import { buyerOf, paymentRequired, receipt, settle, shop } from './shop.test.helper.js'
 
 const timeout = 30_000

@@ -8,7 +8,6 @@ import type { Payment, PaymentState } from '../store/Payments.js'
 import type { Buyer, PayOptions, SignedPayment } from './Buyer.js'
 import { BuyerHookCalls, type BuyerHooks } from './BuyerHooks.js'
 import type { DirectRequest } from './direct-send/DirectSend.js'
-import { LostResponseError } from './LostResponseError.js'
 import type { Offer } from './Offer.js'
 import * as PaidRequest from './PaidRequest.js'
 import { isAsked, MemoryPassCache, type PassCache, PassRequests, PriceCache, type Send } from './PaidRequest.js'
@@ -17,6 +16,7 @@ import {
   type Delivery,
   injectTrace,
   isReceiptOf,
+  LostResponseError,
   paymentOf,
   receiptOf,
   traceFetch,

@@ -6,9 +6,9 @@ import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { PaymentHeaders, PaymentSecret } from '@latchkey/x402-wire'
-import { LostResponseError } from './LostResponseError.js'
 import { type Market, openMarket, url } from './market.test.helper.js'
 import { payingFetch } from './payingFetch.js'
+import { LostResponseError } from './sendPayment.js'
 import { buyerOf, paymentRequired, receipt, shop } from './shop.test.helper.js'
 
 const timeout = 30_000

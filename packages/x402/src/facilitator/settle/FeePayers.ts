@@ -4,8 +4,8 @@
  */
 import { Address, Hash, Transaction } from '@latchkey/algorand'
 import { KmdClientError } from '@latchkey/kmd-client'
-import type { PaymentGroup } from '@latchkey/x402-wire'
-import { isAddress } from '../../chain/Chain.js'
+import type { PaymentGroup, SupportedResponse } from '@latchkey/x402-wire'
+import { type Chain, isAddress, type NetworkIds } from '../../chain/Chain.js'
 import { errors, OptionsError } from '../../errors.js'
 import * as Signer from '../../signer/Signer.js'
 import { SignerError } from '../../signer/Signer.js'
@@ -299,4 +299,26 @@ export async function isLongerThan(ms: number, work: Promise<unknown>): Promise<
     work.catch(() => {})
     clearTimeout(timer)
   }
+}
+
+/**
+ * The kinds of payments on one network, for the response of GET /supported.
+ *
+ * @param payers the addresses that pay fees, those that can pay first
+ */
+export function supportedKinds(
+  chain: Pick<Chain, 'ids' | 'caip2'>,
+  payers: readonly string[],
+  networkIds: NetworkIds,
+): SupportedResponse['kinds'] {
+  const extras = payers.length === 0 ? [{}] : payers.map((address) => ({ extra: { feePayer: address } }))
+  // Only the named account can send a group of the scheme `upto`.
+  const schemes = payers.length === 0 ? ['exact'] : ['exact', 'upto']
+  // Listed under both ids: published sellers look up the id that they know, and use its first kind.
+  const ids = networkIds === 'canonical' ? [chain.caip2] : chain.ids
+  return schemes.flatMap((scheme) =>
+    extras.flatMap((extra) =>
+      ids.map((id) => ({ x402Version: 2, scheme, network: id as `${string}:${string}`, ...extra })),
+    ),
+  )
 }

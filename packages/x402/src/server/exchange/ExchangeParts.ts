@@ -5,7 +5,7 @@ import type { GateResponse } from './Admission.js'
 import type { Facilitators } from './Facilitators.js'
 import type { Renewals, Unfinished } from './Renewals.js'
 import type { SignedReceipts } from './SignedReceipts.js'
-import type { UnpaidPayers } from './UnpaidPayers.js'
+import type { UnpaidPayers } from './Usage.js'
 
 /** The parts of a gate that its exchanges share. */
 export type ExchangeParts = {

@@ -28,8 +28,7 @@ import {
   PaymentStatus,
   readLedgerPayment,
 } from './Payment.js'
-import type { UnpaidPayers } from './UnpaidPayers.js'
-import { Usage } from './Usage.js'
+import { type UnpaidPayers, Usage } from './Usage.js'
 
 /** A way to pay for a route. */
 export type RouteAccept = { readonly accept: Accept; readonly chain: Chain }

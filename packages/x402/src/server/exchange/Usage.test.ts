@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lostAnswer } from '../gate/responses.js'
-import { UnpaidPayers } from './UnpaidPayers.js'
-import { storedCharge, Usage, type UsageOptions, withCharge, withoutCharge } from './Usage.js'
+import { storedCharge, UnpaidPayers, Usage, type UsageOptions, withCharge, withoutCharge } from './Usage.js'
 
 const options: UsageOptions = {
   asset: '7',
