@@ -1,7 +1,4 @@
-/**
- * Operations about the daemon and its wallets that the reference does not have, on separate paths so that its clients are
- * not affected; and the reference's own operation about the daemon.
- */
+/** Operations that the reference does not have, on separate paths so that its clients are not affected. */
 
 import { basename } from 'node:path'
 import { byId, byIdAndName } from '../audit/subjects.js'
@@ -86,15 +83,3 @@ export const extraOperations = {
     },
   },
 } satisfies Partial<Implementations>
-
-/** The reference's operations about the daemon itself. */
-export const serviceOperations = {
-  GetVersion: {
-    run: getVersion,
-    runAsAgent: getVersion,
-  },
-} satisfies Partial<Implementations>
-
-function getVersion() {
-  return { versions: ['v1'] }
-}
