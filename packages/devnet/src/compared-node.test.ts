@@ -384,3 +384,20 @@ test('a simulation adds no references for the bytes of an instruction that fails
     assert.deepEqual(group['unnamed-resources-accessed'], expected, body)
   }
 })
+
+test('creating a box that exists does not count for the bytes that a group can write', async () => {
+  for (const [bytes, isAccepted] of [
+    [4096, true],
+    [4097, false],
+  ] as const) {
+    const { node, apid, alice } = await called(
+      `txn ApplicationID; bz end; txn NumAppArgs; bz end; byte "e"; int 100; box_create; bz again; b end; again: byte "b"; int ${bytes}; box_create; pop; end: int 1`,
+    )
+    const apbx = [{ n: Buffer.from('b') }, { n: Buffer.from('e') }]
+    const call = () => sign(node.txn('appl', alice, { apid, apaa: [Uint8Array.of(1)], apbx }), alice)
+    await node.send(call())
+    const response = await node.submit(call())
+    if (isAccepted) assert.equal(response.status, 200)
+    else assert.match(errorMessageOf(response), /write budget exceeded \(4097 > 4096\) while creating box 0x62/)
+  }
+})

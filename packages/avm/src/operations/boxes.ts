@@ -38,7 +38,8 @@ const operations: { readonly [name: string]: BoxOperation } = {
     run: (target) => {
       const size = target.args[0] as bigint
       expectSize(size)
-      use(target, 'create', Number(size))
+      // A box that exists is not written, so that it does not count for the budget.
+      use(target, target.value === undefined ? 'create' : 'read', Number(size))
       if (target.value !== undefined) {
         if (BigInt(target.value.length) !== size) {
           throw new EvaluationError(`box size mismatch ${target.value.length} ${size}`)
