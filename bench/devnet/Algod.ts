@@ -6,7 +6,7 @@ export type Payer = { publicKey: Uint8Array; secretKey: Uint8Array }
 /** The fields of a transaction apart from its sender, its validity and the network. */
 export type Fields = Partial<Transaction.Transaction> & Pick<Transaction.Transaction, 'type'>
 
-/** The result of a simulated group, as far as it is checked. */
+/** The members of a simulation result that are checked. */
 export type SimulatedGroup = { 'app-budget-consumed'?: number; 'failure-message'?: string }
 
 /** The payers sign alternately, so a cache for one account does not decide the result. */

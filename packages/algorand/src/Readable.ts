@@ -223,8 +223,8 @@ const isPlainName = /^[\p{L}\p{N}_.-]+$/u
 const isPlainUrl = /^[!-~]+$/
 
 /**
- * A name in a sentence: as it is if it is one plain word, and otherwise quoted, on one line and without invisible
- * characters.
+ * Formats a name for a sentence. One plain word stays unchanged; other names are quoted, on one line and without
+ * invisible characters.
  *
  * @example
  * Readable.nameText('shopper') // 'shopper'

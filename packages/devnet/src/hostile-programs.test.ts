@@ -216,7 +216,7 @@ for (const [description, source] of Object.entries(costliestCalls)) {
 test('a group creates 256 applications of 8 kB, whose programs are all checked', async () => {
   const node = new TestNode()
   const alice = node.funded(0)
-  // The program ends with its first instructions; the others are checked all the same.
+  // The program ends with its first instructions; the others are checked, too.
   const create = `int appl; itxn_field TypeEnum; int 3; itxn_field ExtraProgramPages; byte 0x0a810143; itxn_field ApprovalProgram
     load 0; itxn_field ApprovalProgramPages; load 1; itxn_field ApprovalProgramPages; byte 0x0a8101; itxn_field ClearStateProgram`
   const apid = await deploy(

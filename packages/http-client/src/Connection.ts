@@ -253,7 +253,7 @@ export type ExchangeConnection = {
   destroy: () => void
 }
 
-/** A request as it is sent. */
+/** The bytes of a request. */
 export type ExchangeRequest = {
   readonly server: Server
   readonly method: string

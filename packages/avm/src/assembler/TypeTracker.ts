@@ -5,7 +5,7 @@ import { type Effect, effectOf, type TypeState } from './stackEffects.js'
 
 const deadening = new Set(['err', 'b', 'return', 'retsub'])
 
-/** The state of the stack, as far as it is known. */
+/** The known part of the stack. */
 export class TypeTracker implements TypeState {
   isEnabled = true
   stack: StackType.StackType[] = []

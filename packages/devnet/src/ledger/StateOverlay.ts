@@ -202,7 +202,7 @@ export class StateOverlay implements StateReader {
     this.#count++
   }
 
-  /** Counts a transaction of an application, which has a number but no place in the block of its own. */
+  /** Counts an inner transaction, which has a number but no separate place in the block. */
   addInnerTransaction(): void {
     this.#count++
   }

@@ -8,7 +8,7 @@ import type { MapKey } from './MapKey.js'
 import type { State } from './State.js'
 import { sumhash512 } from './sumhash512.js'
 
-/** What a header contains about state proofs, without the round of the next one. */
+/** The part of a header about state proofs, without the round of the next one. */
 export type Voters = {
   /** The root of a vector commitment, or nothing without voters. */
   readonly commitment: Uint8Array | undefined

@@ -206,7 +206,7 @@ function WalletRows({ wallets, accounts }: BalanceProps) {
   )
 }
 
-/** What the accounts hold in ALGO and in dollars. */
+/** Formats the accounts' total balances in ALGO and in dollars. */
 function mainTotals(accounts: readonly Account[], dollarIds: readonly string[]): string {
   return totals(accounts)
     .filter(({ assetId }) => assetId === '0' || dollarIds.includes(assetId))

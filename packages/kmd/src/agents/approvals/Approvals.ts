@@ -444,7 +444,7 @@ function decidedText(state: ApprovalState): string {
   return state === 'expired' ? 'this approval has expired' : `this approval was already decided: it is ${state}`
 }
 
-/** What the transaction pays, under the names of a signature's record. Empty for any other transaction. */
+/** Returns the amount and payee of a payment, under the names of a signature's record; empty for other transactions. */
 function paidIn({ transaction }: Approval): { [member: string]: string } {
   const facts = factsOf(transaction)
   if (isRefusal(facts) || facts.kind !== 'payment') return {}
