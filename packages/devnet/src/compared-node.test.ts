@@ -385,6 +385,22 @@ test('a simulation adds no references for the bytes of an instruction that fails
   }
 })
 
+test('a failed instruction names an unnamed box, and keeps the references of earlier instructions', async () => {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  const other = await deploy(node, alice, 'int 1')
+  const apsu = await compile('#pragma version 13\nint 1')
+  const apap = await compile(
+    `#pragma version 13\nbyte "own"; box_len; pop; pop; int ${other}; byte "c"; app_box_len; pop; pop; int 1`,
+  )
+  const creation = sign(node.txn('appl', alice, { apap, apsu }), alice)
+  const { json } = await node.simulate([creation], { 'allow-unnamed-resources': true })
+  const [group] = json['txn-groups']
+  assert.match(group['failure-message'], /may not read box/)
+  const boxes = [{ app: Number(other), name: Buffer.from('c').toString('base64') }]
+  assert.deepEqual(group['unnamed-resources-accessed'], { boxes, 'extra-box-refs': 1 })
+})
+
 test('creating a box that exists does not count for the bytes that a group can write', async () => {
   for (const [bytes, isAccepted] of [
     [4096, true],

@@ -37,8 +37,8 @@ export class BoxAccess {
   #emptyLeft: number
   #readBytes = 0
   #dirtyBytes = 0
-  /** How many references were added for bytes alone. */
-  #addedForBytes = 0
+  /** The references added for bytes alone, less those that name a box since. */
+  #referencesForBytes = 0
   #stored: StoredBytes | undefined
 
   constructor(resources: Resources, unnamed: UnnamedResources | undefined) {
@@ -90,13 +90,13 @@ export class BoxAccess {
     if (bytes > 0) this.#expectBudget(() => `${verb} app ${appId}`)
   }
 
-  /** Runs an instruction. As on a node, the references added for bytes alone are those of instructions that succeed. */
+  /** Runs an instruction. As on a node, only instructions that succeed change the references for bytes alone. */
   during<Result>(instruction: () => Result): Result {
-    const before = this.#addedForBytes
+    const before = this.#referencesForBytes
     try {
       return instruction()
     } catch (error) {
-      if (this.#unnamed !== undefined) this.#unnamed.group.extraBoxReferences -= this.#addedForBytes - before
+      if (this.#unnamed !== undefined) this.#unnamed.group.extraBoxReferences -= this.#referencesForBytes - before
       throw error
     }
   }
@@ -150,6 +150,7 @@ export class BoxAccess {
     if (set.extraBoxReferences > 0 && this.#stored?.application(appId) !== undefined) {
       // A reference that was added for its bytes alone names the box from now on, unless the instruction fails.
       set.extraBoxReferences--
+      this.#referencesForBytes--
       this.#emptyLeft = Math.max(0, this.#emptyLeft - 1)
     } else {
       if (set.isFull) return false
@@ -175,7 +176,7 @@ export class BoxAccess {
 
   #addReferenceForBytes(): boolean {
     const isAdded = this.#addReference()
-    if (isAdded) this.#addedForBytes++
+    if (isAdded) this.#referencesForBytes++
     return isAdded
   }
 
