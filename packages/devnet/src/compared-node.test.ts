@@ -270,6 +270,33 @@ test('an access list has to name the account of an old application that is calle
   assert.deepEqual(json['txn-groups'][0]['unnamed-resources-accessed'], { accounts })
 })
 
+test('references of access lists name an asset of a holding, and the application of local state of a new one', async () => {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  const program = await compile('#pragma version 12\nint 1')
+  const apid = await deploy(node, alice, 'int 1', { apap: program, apsu: program })
+  const account = { d: new Uint8Array(32).fill(5) }
+  const noAsset = /invalid : holding Asset reference 0 outside tx\.Access$/
+  const noApplication = /invalid : 0 App in LocalsRef during app create is not allowed or necessary$/
+  for (const [al, ofCreation, ofCall] of [
+    [[account, { h: { d: 1n } }], noAsset, noAsset],
+    [[account, { l: { d: 1n } }], noApplication, undefined],
+    [[{ l: { d: 9n } }], noApplication, /invalid : locals Address reference 9 outside tx\.Access$/],
+    [[account, { p: apid }, { l: { d: 1n, p: 2n } }], undefined, undefined],
+  ] as const) {
+    const creation = node.txn('appl', alice, { apap: program, apsu: program, al: [...al] })
+    const call = node.txn('appl', alice, { apid, al: [...al] })
+    for (const [txn, expected] of [
+      [creation, ofCreation],
+      [call, ofCall],
+    ] as const) {
+      const response = await node.submit(sign(txn, alice))
+      if (expected === undefined) assert.equal(response.status, 200)
+      else assert.match(errorMessageOf(response), expected)
+    }
+  }
+})
+
 test('acct_params_get and voter_params_get resolve the account before the field', async () => {
   for (const opcode of ['73', '74']) {
     for (const [account, reason] of [

@@ -96,13 +96,16 @@ function ofLists({ apat = [], apfa = [], apas = [], apbx = [] }: Txn): string | 
   return undefined
 }
 
-function ofAccess({ al = [], apat, apfa, apas, apbx }: Txn): string | undefined {
+function ofAccess({ al = [], apid, apat, apfa, apas, apbx }: Txn): string | undefined {
   if (al.length > limits.maxAccess) return `tx.Access too long, max number of references is ${limits.maxAccess}`
   const others = { Accounts: apat, ForeignApps: apfa, ForeignAssets: apas, Boxes: apbx }
   for (const [name, list] of Object.entries(others)) {
     if (list !== undefined) return `tx.${name} can't be used when tx.Access is used`
   }
   for (const element of al) {
+    if (apid === undefined && element.l !== undefined && element.l.p === undefined) {
+      return '0 App in LocalsRef during app create is not allowed or necessary'
+    }
     const problem = ofElement(element, al)
     if (problem !== undefined) return problem
   }
@@ -112,7 +115,7 @@ function ofAccess({ al = [], apat, apfa, apas, apbx }: Txn): string | undefined 
 type Access = NonNullable<Txn['al']>
 type Element = Access[number]
 
-/** Holdings, local states and boxes refer to other elements, counted from 1; 0 is the sender or the application. */
+/** Holdings, local states and boxes refer to other elements, counted from 1. 0 is the sender or the application. */
 function ofElement(element: Element, al: Access): string | undefined {
   const { h, l, b } = element
   const kinds = Object.values(element).filter((member) => member !== undefined).length
@@ -120,7 +123,7 @@ function ofElement(element: Element, al: Access): string | undefined {
   if (h !== undefined) {
     return (
       ofIndex('holding Address reference', h.d, al, 'd', 'an Address') ??
-      ofIndex('holding Asset reference', h.s, al, 's', 'an Asset')
+      ofIndex('holding Asset reference', h.s ?? 0n, al, 's', 'an Asset')
     )
   }
   if (l !== undefined) {
