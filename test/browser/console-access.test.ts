@@ -124,6 +124,11 @@ test('a wallet with the name of the development stack and a password is tried on
     one.on('request', (request) => {
       if (new URL(request.url()).pathname === '/v1/wallet/init') attempts++
     })
+    // A slow answer, as on a busy machine: the page refreshes its wallets meanwhile.
+    await one.route('**/v1/wallet/init', async (route) => {
+      await one.waitForTimeout(5_000)
+      await route.continue()
+    })
   })
   expectStatus(401)
   expectStatus(400)

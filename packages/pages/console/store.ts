@@ -51,6 +51,7 @@ export class Store {
   readonly #contents = new Map<string, WalletContents>()
   readonly #renewing = new Set<string>()
   readonly #lockedByHand = new Set<string>()
+  #isOpeningDevelopmentWallet = false
   readonly #listeners = new Set<() => void>()
   #lastNotice = 0
 
@@ -215,11 +216,18 @@ export class Store {
     if (wallet === undefined || this.#lockedByHand.has(wallet.id)) return
     const open = this.#open.get(wallet.id)
     if (open !== undefined) return isRenewalDue(open, Date.now()) ? this.renew(wallet.id) : undefined
-    await this.unlock(wallet, '').catch((error: unknown) => {
+    // A slow answer must not cause a second attempt, because wrong passwords are counted.
+    if (this.#isOpeningDevelopmentWallet) return
+    this.#isOpeningDevelopmentWallet = true
+    try {
+      await this.unlock(wallet, '')
+    } catch (error) {
       // It was given a password: the person unlocks it.
       if (hasCode(error, 'wrong_password')) this.#lockedByHand.add(wallet.id)
       throw error
-    })
+    } finally {
+      this.#isOpeningDevelopmentWallet = false
+    }
   }
 
   /** Runs work that needs an unlocked wallet. Locks the wallet in the page if the daemon has ended its handle. */
