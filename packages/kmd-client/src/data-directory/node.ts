@@ -7,9 +7,9 @@ import type { Examine } from '../transport/DaemonTransport.js'
 
 /** Returns the first lines of `kmd.net` and `kmd.token`. `kmd.token` is not read if another token is given. */
 export async function readDataDirectory(dataDir: string, given?: string): Promise<{ address: string; token: string }> {
-  const token = given ?? firstLine(dataDir, 'kmd.token')
-  const [address, read] = await Promise.all([firstLine(dataDir, 'kmd.net'), token])
-  return { address, token: read }
+  // One after the other, so that the error of a directory without either file always names the same one.
+  const address = await firstLine(dataDir, 'kmd.net')
+  return { address, token: given ?? (await firstLine(dataDir, 'kmd.token')) }
 }
 
 /** Checks whether the directory's daemon is at the other end of a connection or at an address. */
