@@ -9,11 +9,10 @@ import { Facilitator } from '@latchkey/x402/facilitator'
 import { type FacilitatorClient, localFacilitator } from '@latchkey/x402/server'
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client'
 import { McpServer } from '@modelcontextprotocol/server'
+import { cent, dollar, price } from './goods.test.helper.js'
 import { ToolGate, type ToolGateOptions } from './server/index.js'
 
-export const dollar = 31566704n
-export const cent = 10_000n
-export const price = '$0.01'
+export { cent, dollar, price, text } from './goods.test.helper.js'
 
 export type Market = {
   readonly devnet: Devnet
@@ -84,10 +83,6 @@ export async function connect(t: TestContext, register: (server: McpServer) => u
     await server.close()
   })
   return client
-}
-
-export function text(content: string): { content: [{ type: 'text'; text: string }] } {
-  return { content: [{ type: 'text', text: content }] }
 }
 
 /** A requirement of one cent with sponsored fees. */

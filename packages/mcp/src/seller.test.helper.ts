@@ -7,7 +7,7 @@ import { httpFacilitator } from '@latchkey/x402/server'
 import { SqliteClaims } from '@latchkey/x402/sqlite'
 import { McpServer } from '@modelcontextprotocol/server'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import { dollar, price, text } from './market.test.helper.js'
+import { dollar, price, text } from './goods.test.helper.js'
 import { ToolGate } from './server/index.js'
 
 const { NODE_URL, FACILITATOR_URL, PAY_TO, CLAIMS, RUNS, CRASH } = process.env as { [name: string]: string }
