@@ -60,7 +60,8 @@ export class Service {
     const env = { PATH: process.env['PATH'], HOME: '/nonexistent', ...this.clock.env, ...this.#env }
     const child = spawn(program!, args, { stdio: ['ignore', 'pipe', log], env })
     this.#child = child
-    const ended = once(child, 'exit').then(() => false)
+    // Not `exit`, which can come before the output of a process that had little to do.
+    const ended = once(child, 'close').then(() => false)
     const ready = new Promise<boolean>((resolve) => child.stdout!.once('data', () => resolve(true)))
     const isReady = await Promise.race([ready, ended])
     child.stdout!.resume()

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { TimeLimit } from '@latchkey/algorand'
 import { Buyer, type Payment, payingFetch, receiptOf, Signer } from '@latchkey/x402/client'
 import { FilePayments } from '@latchkey/x402/file'
-import { HistoryLog, type Line, readLines } from './history.test.helper.js'
+import { HistoryLog, openIntents, readLines } from './history.test.helper.js'
 import { openChain, ready, setting, settings } from './settings.test.helper.js'
 
 type Mode = 'load' | 'finish' | 'close'
@@ -38,6 +38,8 @@ const maxTries = 3
  */
 const allTries = Number(process.env['FAULTS_TRIES'] ?? 0)
 const askAgainMs = 60_000
+/** The longest pause of a buyer between two tries, and between two requests for a response that is not ready. */
+const pauseMs = Number(process.env['FAULTS_PAUSE_MS'] ?? 100)
 /**
  * The share of purchases at the first seller, which uses up its budget; and the share once a buyer was refused there.
  */
@@ -159,7 +161,7 @@ class Shopper {
       const purchase = this.#next()
       if (purchase === undefined) return
       await this.#try(purchase)
-      await sleep(Math.random() * 100)
+      await sleep(Math.random() * pauseMs)
     }
   }
 
@@ -192,7 +194,7 @@ class Shopper {
     let header = ''
     const pay = payingFetch(this.#buyer, {
       fetch: (input, init) => send(purchase.id, input, init),
-      repeatMs: 100,
+      repeatMs: pauseMs,
       answer: 'body',
       onPayment: ({ repeatHeader }) => {
         header = repeatHeader
@@ -253,22 +255,10 @@ function initOf(purchase: Purchase): RequestInit {
   return { method: 'POST', headers, body: JSON.stringify({ order: purchase.id }) }
 }
 
-const endings: readonly Line['type'][] = ['answer', 'lost', 'refused']
-
-/** Returns the purchases that earlier processes of this name started and did not complete. */
-function openPurchases(lines: readonly Line[]): Purchase[] {
-  const own = lines.filter((line) => line.process === settings.name())
-  const ended = new Set(
-    own.flatMap((line) => (endings.includes(line.type) ? (line as { purchase: string }).purchase : [])),
-  )
-  return own.flatMap((line) => {
-    if (line.type !== 'intent' || ended.has(line.purchase)) return []
-    return [{ id: line.purchase, payer: line.payer, payTo: line.payTo, tries: 0, triedMs: 0 }]
-  })
-}
-
 const chain = await openChain()
-const open = openPurchases(readLines(settings.directory()))
+const open = openIntents(readLines(settings.directory()), settings.name()).map(
+  ({ purchase: id, payer, payTo }): Purchase => ({ id, payer, payTo, tries: 0, triedMs: 0 }),
+)
 const shoppers = seeds.map((seed, index) => {
   const signer = Signer.fromSeed(Buffer.from(seed, 'hex'))
   const file = join(settings.directory(), `${settings.name()}-${index}.payments.jsonl`)

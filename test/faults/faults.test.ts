@@ -8,42 +8,48 @@
  * LATCHKEY_FAULTS_LEASES=long turns off renewals.
  */
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { runInNamespaces } from './namespaces.test.helper.js'
-import { bundlePrograms } from './programs.test.helper.js'
 
-type Report = { problems: number; failing: string[]; payments: number; budgetReached: boolean }
+type Report = { claims: string; problems: number; failing: string[]; payments: number; budgetReached: boolean }
 
 const seconds = process.env['LATCHKEY_FAULTS_SECONDS']
 const seed =
   process.env['LATCHKEY_FAULTS_SEED'] ?? (process.env['CI'] === undefined ? String(Date.now() % 2 ** 31) : '1')
 
-const runs = [
+const shortRuns = [
   { claims: 'postgres', shortSeconds: 8 },
   { claims: 'redis', shortSeconds: 5 },
   { claims: 'sqlite', shortSeconds: 5 },
 ]
 const only = process.env['LATCHKEY_FAULTS_CLAIMS']
 const leases = process.env['LATCHKEY_FAULTS_LEASES'] ?? 'renewed'
-/** The buyers of each of two processes. The faults take the time; more buyers only make more of the same purchases. */
-const buyers = seconds === undefined ? 5 : 10
-const programs = await bundlePrograms({ after })
+/**
+ * The buyers of each of two processes, and their pauses. The faults take the time; more buyers and shorter pauses only
+ * make more of the same purchases.
+ */
+const load =
+  seconds === undefined
+    ? { FAULTS_BUYERS: '5', FAULTS_PAUSE_MS: '250' }
+    : { FAULTS_BUYERS: '10', FAULTS_PAUSE_MS: '100' }
+const runs = shortRuns
+  .filter(({ claims }) => only === undefined || claims === only)
+  .map(({ claims, shortSeconds }) => ({ claims, length: Number(seconds ?? shortSeconds) }))
+const inAll = runs.reduce((sum, { length }) => sum + length, 0)
 
-for (const { claims, shortSeconds } of runs.filter((one) => only === undefined || one.claims === only)) {
-  const length = Number(seconds ?? shortSeconds)
-  const name = `${length} seconds of faults, with the claims of gates in ${claims}`
-  test(name, { timeout: 900_000 + length * 2_000 }, async (t) => {
-    const { lines } = await runInNamespaces(t, 'run', {
-      FAULTS_CLAIMS: claims,
-      FAULTS_SECONDS: String(length),
-      FAULTS_SEED: seed,
-      FAULTS_LEASES: leases,
-      FAULTS_BUYERS: String(buyers),
-      FAULTS_PROGRAMS: programs,
-    })
-    const report = lines[0] as Report
-    process.stdout.write(`${JSON.stringify(report)}\n`)
-    assert.equal(report.problems, 0, report.failing.join('\n'))
-    assert.ok(report.payments > 0)
+test('faults', { timeout: 900_000 * runs.length + inAll * 2_000 }, async (t) => {
+  const { lines } = await runInNamespaces(t, 'run', {
+    FAULTS_RUNS: runs.map(({ claims, length }) => `${claims}:${length}`).join(','),
+    FAULTS_SEED: seed,
+    FAULTS_LEASES: leases,
+    ...load,
   })
-}
+  for (const { claims, length } of runs) {
+    await t.test(`${length} seconds of faults, with the claims of gates in ${claims}`, () => {
+      const report = (lines as Report[]).find((line) => line.claims === claims)!
+      process.stdout.write(`${JSON.stringify(report)}\n`)
+      assert.equal(report.problems, 0, report.failing.join('\n'))
+      assert.ok(report.payments > 0)
+    })
+  }
+})

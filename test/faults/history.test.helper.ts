@@ -93,6 +93,19 @@ export function readLines(directory: string): Line[] {
   return files.flatMap((name) => linesOf<Line>(join(directory, name))).sort((a, b) => a.atMs - b.atMs)
 }
 
+export type Intent = Extract<Line, { type: 'intent' }>
+
+const endings: readonly Line['type'][] = ['answer', 'lost', 'refused']
+
+/** Returns the purchases that processes of this name started and did not complete. */
+export function openIntents(lines: readonly Line[], process: string): Intent[] {
+  const own = lines.filter((line) => line.process === process)
+  const ended = new Set(
+    own.flatMap((line) => (endings.includes(line.type) ? (line as { purchase: string }).purchase : [])),
+  )
+  return own.filter((line): line is Intent => line.type === 'intent' && !ended.has(line.purchase))
+}
+
 /** Drops a last line that was truncated by a kill. */
 function linesOf<T>(path: string): T[] {
   const lines = readFileSync(path, 'utf8').split('\n')
@@ -113,16 +126,24 @@ type BlockTransaction = {
   }
 }
 
-/** Returns every transaction of the ledger, read block by block from a node that no fault reaches. */
-export async function readLedger(nodeUrl: string): Promise<LedgerLine[]> {
-  const read = async (path: string): Promise<{ [name: string]: unknown }> =>
-    (await (await fetch(`${nodeUrl}${path}`)).json()) as { [name: string]: unknown }
-  const last = Number((await read('/v2/status'))['last-round'])
+async function read(nodeUrl: string, path: string): Promise<{ [name: string]: unknown }> {
+  return (await (await fetch(`${nodeUrl}${path}`)).json()) as { [name: string]: unknown }
+}
+
+export async function lastRound(nodeUrl: string): Promise<number> {
+  return Number((await read(nodeUrl, '/v2/status'))['last-round'])
+}
+
+/**
+ * Returns every transaction of the ledger after a round, read block by block from a node that no fault reaches.
+ */
+export async function readLedger(nodeUrl: string, after: number): Promise<LedgerLine[]> {
+  const last = await lastRound(nodeUrl)
   const ledger: LedgerLine[] = []
-  for (let round = 1; round <= last; round++) {
-    const { blockTxids } = (await read(`/v2/blocks/${round}/txids`)) as { blockTxids: string[] }
+  for (let round = after + 1; round <= last; round++) {
+    const { blockTxids } = (await read(nodeUrl, `/v2/blocks/${round}/txids`)) as { blockTxids: string[] }
     if (blockTxids.length === 0) continue
-    const { block } = (await read(`/v2/blocks/${round}`)) as { block: { txns: BlockTransaction[] } }
+    const { block } = (await read(nodeUrl, `/v2/blocks/${round}`)) as { block: { txns: BlockTransaction[] } }
     block.txns.forEach(({ txn }, index) => {
       ledger.push({
         round,
@@ -137,4 +158,11 @@ export async function readLedger(nodeUrl: string): Promise<LedgerLine[]> {
     })
   }
   return ledger
+}
+
+type Parties = { readonly payers: readonly string[]; readonly sponsor: string }
+
+/** Returns the transactions of a cluster; others have used the same ledger. */
+export function ownLines({ payers, sponsor }: Parties, ledger: readonly LedgerLine[]): LedgerLine[] {
+  return ledger.filter(({ sender }) => sender === sponsor || payers.includes(sender))
 }

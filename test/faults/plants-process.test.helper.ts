@@ -2,16 +2,9 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { askAgain } from './askAgain.test.helper.js'
-import {
-  type Cluster,
-  feeMicroAlgos,
-  type Ground,
-  openCluster,
-  openGround,
-  startServers,
-} from './Cluster.test.helper.js'
+import { feeMicroAlgos, type Ground, openCluster, openGround, startServers } from './Cluster.test.helper.js'
 import { checkHistory } from './checkHistory.test.helper.js'
-import { type LedgerLine, readLedger, readLines } from './history.test.helper.js'
+import { lastRound, ownLines, readLedger, readLines } from './history.test.helper.js'
 import { type Scenario, scenarios } from './scenarios.test.helper.js'
 import { setting } from './settings.test.helper.js'
 
@@ -27,6 +20,7 @@ const ends: (() => unknown)[] = []
 async function run(ground: Ground, scenario: Scenario, index: number): Promise<object> {
   const startedMs = performance.now()
   const { plants, env, purchases, budget = defaultBudget } = scenario
+  const firstRound = await lastRound(ground.ledger)
   const cluster = await openCluster(ground, {
     ...{ directory: join(directory, String(index)), claims: 'postgres', replicas: 2, gates: 2, buyers: [1, 4], budget },
     env: { FAULTS_SETTLE_MS: '1500', FAULTS_PURCHASES: String(purchases), FAULTS_DOUBLE_RATE: '0', ...env },
@@ -44,7 +38,7 @@ async function run(ground: Ground, scenario: Scenario, index: number): Promise<o
   await askAgain(cluster)
   const history = {
     lines: readLines(cluster.options.directory),
-    ledger: ownLines(cluster, await readLedger(ground.ledger)),
+    ledger: ownLines(cluster, await readLedger(ground.ledger, firstRound)),
   }
   const setting = { feePayers: [cluster.sponsor], feesPerPayTo: feeMicroAlgos * BigInt(budget) }
   const problems = checkHistory(history, setting)
@@ -58,11 +52,6 @@ async function run(ground: Ground, scenario: Scenario, index: number): Promise<o
     ms: Math.round(performance.now() - startedMs),
     example: problems[0]?.text,
   }
-}
-
-/** Returns the lines of this scenario; the others have used the same ledger. */
-function ownLines({ payers, sponsor }: Cluster, ledger: readonly LedgerLine[]): LedgerLine[] {
-  return ledger.filter(({ sender }) => sender === sponsor || payers.includes(sender))
 }
 
 try {

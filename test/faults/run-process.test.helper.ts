@@ -1,6 +1,7 @@
 /**
- * Runs a fault test from start to end in separate namespaces: load and faults, then everything heals, every purchase
- * ends, every settlement is requested once more at each replica, and all records are compared. Prints one line of JSON.
+ * Runs fault tests from start to end in separate namespaces: load and faults, then everything heals, every purchase
+ * ends, every settlement is requested once more at each replica, and all records are compared. Prints one line of JSON
+ * for each store of claims. They use the same ledger and database server, one after the other.
  */
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,6 +14,7 @@ import {
   type Cluster,
   endClaims,
   feeMicroAlgos,
+  type Ground,
   openCluster,
   openGround,
   post,
@@ -22,16 +24,27 @@ import {
 } from './Cluster.test.helper.js'
 import { checkHistory } from './checkHistory.test.helper.js'
 import { faultAtRandom, heal } from './faultKinds.test.helper.js'
-import { HistoryLog, readLedger, readLines } from './history.test.helper.js'
+import {
+  HistoryLog,
+  type LedgerLine,
+  lastRound,
+  openIntents,
+  ownLines,
+  readLedger,
+  readLines,
+} from './history.test.helper.js'
 import { readSales, recoverSales } from './salesBooks.test.helper.js'
 import { setting } from './settings.test.helper.js'
 import { waitsBehindKilled } from './waits.test.helper.js'
 
-const directory = setting('FAULTS_DIRECTORY')
-const seconds = Number(setting('FAULTS_SECONDS'))
+const root = setting('FAULTS_DIRECTORY')
+/** The stores of claims, each with its seconds of faults, like `postgres:8,sqlite:5`. */
+const runs = setting('FAULTS_RUNS')
+  .split(',')
+  .map((run) => run.split(':') as [ClaimsEngine, string])
 const seed = Number(setting('FAULTS_SEED'))
-const claims = setting('FAULTS_CLAIMS') as ClaimsEngine
 const buyers = Number(setting('FAULTS_BUYERS'))
+const env = { FAULTS_PAUSE_MS: setting('FAULTS_PAUSE_MS') }
 const roundsToExpire = 200
 /** How long buyers may take to complete their purchases once all faults are over. */
 const lastChanceMs = 180_000
@@ -40,17 +53,18 @@ const lastChanceMs = 180_000
 const isRenewed = setting('FAULTS_LEASES') === 'renewed'
 
 const ends: (() => unknown)[] = []
-const startedMs = performance.now()
 
-const log = (text: string): void => {
-  const line = `${((performance.now() - startedMs) / 1_000).toFixed(1)} ${text}\n`
-  appendFileSync(join(directory, 'faults.log'), line)
-}
-
-async function run(): Promise<object> {
-  const budget = Math.max(20, Math.round(seconds))
-  const ground = await openGround({ after: (work) => void ends.unshift(work) }, directory)
-  const cluster = await openCluster(ground, { directory, claims, replicas: 3, gates: 2, buyers: [2, buyers], budget })
+async function run(ground: Ground, claims: ClaimsEngine, seconds: number): Promise<object> {
+  const startedMs = performance.now()
+  const directory = join(root, claims)
+  const log = (text: string): void => {
+    const line = `${((performance.now() - startedMs) / 1_000).toFixed(1)} ${text}\n`
+    appendFileSync(join(directory, 'faults.log'), line)
+  }
+  const budget = Math.max(8, Math.round(seconds))
+  const firstRound = await lastRound(ground.ledger)
+  const options = { directory, claims, replicas: 3, gates: 2, buyers: [2, buyers] as const, budget, env }
+  const cluster = await openCluster(ground, options)
   await startServers(cluster)
   await Promise.all(cluster.buyers.map((service) => service.start()))
   log('load')
@@ -62,24 +76,31 @@ async function run(): Promise<object> {
   await faultAtRandom(cluster, { random: new Random(seed), counts, log, isOver, onKilled })
   log('healed')
   await heal(cluster)
-  await finish(cluster)
+  await finish(cluster, log)
   log('every settlement is asked for again')
   await askAgain(cluster)
   log('what killed gates have not recorded is looked up')
   await recoverSales(cluster)
   log('ends')
-  return report(cluster, counts)
+  const ledger = ownLines(cluster, await readLedger(ground.ledger, firstRound))
+  const facts = { seconds, seed, claims, secondsInAll: Math.round((performance.now() - startedMs) / 1_000) }
+  const result = { ...facts, ...(await report(cluster, ledger, counts)) }
+  await Promise.all([...cluster.replicas, ...cluster.gates].map((service) => service.kill()))
+  await cluster.redis?.server.kill()
+  return result
 }
 
 /** Waits until every purchase ends: it is answered, or its seller has no budget and nothing is paid. */
-async function finish(cluster: Cluster): Promise<void> {
-  const { buyers, gates, ledger } = cluster
+async function finish(cluster: Cluster, log: (text: string) => void): Promise<void> {
+  const { buyers, gates, ledger, options } = cluster
   const untilEnd = async (mode: string): Promise<void> => {
+    const lines = readLines(options.directory)
+    const waiting = buyers.filter(({ name }) => openIntents(lines, name).length > 0)
     const calm = { FAULTS_DOUBLE_RATE: '0', FAULTS_REPEAT_RATE: '0' }
-    for (const service of buyers) service.setEnv({ FAULTS_MODE: mode, ...calm })
-    await Promise.all(buyers.map((service) => service.start()))
-    const giveUp = setTimeout(() => buyers.map((service) => service.kill()), lastChanceMs)
-    await Promise.all(buyers.map((service) => service.ended()))
+    for (const service of waiting) service.setEnv({ FAULTS_MODE: mode, ...calm })
+    await Promise.all(waiting.map((service) => service.start()))
+    const giveUp = setTimeout(() => waiting.map((service) => service.kill()), lastChanceMs)
+    await Promise.all(waiting.map((service) => service.ended()))
     clearTimeout(giveUp)
   }
   await Promise.all(buyers.map((service) => service.signal('SIGTERM')))
@@ -95,9 +116,9 @@ async function finish(cluster: Cluster): Promise<void> {
   await untilEnd('close')
 }
 
-async function report(cluster: Cluster, faults: Counter): Promise<object> {
+async function report(cluster: Cluster, ledger: readonly LedgerLine[], faults: Counter): Promise<object> {
   const { sponsor, payTos, options } = cluster
-  const ledger = await readLedger(cluster.ledger)
+  const { directory } = options
   writeFileSync(join(directory, 'ledger.json'), JSON.stringify(ledger))
   writeFileSync(join(directory, 'claims.json'), JSON.stringify(await claimsIn(cluster), undefined, 1))
   const lines = readLines(directory)
@@ -109,7 +130,6 @@ async function report(cluster: Cluster, faults: Counter): Promise<object> {
   const of = (type: string): number => lines.filter((line) => line.type === type).length
   const sales = (await readSales(cluster))?.sales.length
   return {
-    ...{ seconds, seed, claims, secondsInAll: Math.round((performance.now() - startedMs) / 1_000) },
     ...{
       purchases: of('intent'),
       payments: ledger.length / 2,
@@ -137,7 +157,10 @@ async function claimsIn({ databaseUrl, redis, options }: Cluster): Promise<unkno
 }
 
 try {
-  process.stdout.write(`${JSON.stringify(await run())}\n`)
+  const ground = await openGround({ after: (work) => void ends.unshift(work) }, root)
+  for (const [claims, seconds] of runs) {
+    process.stdout.write(`${JSON.stringify(await run(ground, claims, Number(seconds)))}\n`)
+  }
 } finally {
   for (const end of ends) await end()
 }

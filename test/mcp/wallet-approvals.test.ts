@@ -17,11 +17,13 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
   const scope = { after: (work: () => unknown) => void steps.unshift(work) }
   let stack: WalletStack
   let tokenFile: string
+  let plain: Client
 
   before(async () => {
     stack = await WalletStack.start(scope)
     const above = [{ network: stack.network, assetId: dollar, amount: cent }]
     tokenFile = (await stack.newAgent({ ask: { above } })).tokenFile
+    plain = await stack.connect(scope, tokenFile)
   })
   after(async () => {
     for (const step of steps) await step()
@@ -37,66 +39,74 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
       return approvals.find(({ claimedUrl }) => claimedUrl === url)
     })
 
-  /** Connects a client whose user answers. */
-  async function asking(
-    answer: (message: string) => ElicitResult | Promise<ElicitResult>,
-    options: ClientOptions = {},
-  ): Promise<{ client: Client; messages: string[] }> {
-    const messages: string[] = []
+  type Answer = () => ElicitResult
+  type Asked = { readonly client: Client; answer: Answer; messages: string[] }
+  const clients = new Map<string, Promise<Asked>>()
+
+  /** Returns the client of an era, whose user now answers this. Each starts a server, so tests share them. */
+  async function asking(answer: Answer, era: string): Promise<{ client: Client; messages: string[] }> {
+    const connected = clients.get(era) ?? connectAsked(era)
+    clients.set(era, connected)
+    const asked = await connected
+    asked.answer = answer
+    asked.messages = []
+    return { client: asked.client, messages: asked.messages }
+  }
+
+  async function connectAsked(era: string): Promise<Asked> {
     const client = await stack.connect(scope, tokenFile, {
-      ...{ ...options, capabilities: { elicitation: { form: {} } } },
+      ...{ ...eras[era], capabilities: { elicitation: { form: {} } } },
       prepare: (one) =>
         one.setRequestHandler('elicitation/create', ({ params }) => {
-          messages.push(params.message)
-          return answer(params.message)
+          asked.messages.push(params.message)
+          return asked.answer()
         }),
     })
-    return { client, messages }
+    const asked: Asked = { client, answer: () => ({ action: 'cancel' }), messages: [] }
+    return asked
   }
 
   test('without elicitation the id is returned, and exactly the approved payment is made', {
     timeout,
   }, async () => {
-    const client = await stack.connect(scope, tokenFile)
     const url = stack.sells('/approved', 'worth it', { amount: 2n * cent, description: 'A report' })
     const earned = await stack.earned()
-    const asked = data(await paidFetch(client, url)) as Fetched
+    const asked = data(await paidFetch(plain, url)) as Fetched
     assert.deepEqual([asked.outcome, asked.paid], ['approval_required', null])
     const id = asked.approval_id!
     const { transactionId, claimedDescription } = await openApproval(url)
     assert.equal(claimedDescription, 'A report')
     // A repeated call is still the same payment.
-    assert.equal((data(await paidFetch(client, url)) as Fetched).approval_id, id)
-    assert.equal((await waitFor(client, id, 0))['state'], 'open')
+    assert.equal((data(await paidFetch(plain, url)) as Fetched).approval_id, id)
+    assert.equal((await waitFor(plain, id, 0))['state'], 'open')
     assert.equal((await stack.kmd.approvals.list()).approvals.length, 1)
     assert.equal(await stack.earned(), earned)
     await stack.kmd.approvals.approve({ id })
-    const decided = await waitFor(client, id)
+    const decided = await waitFor(plain, id)
     assert.ok(['approved', 'used'].includes(String(decided['state'])), JSON.stringify(decided))
-    const fetched = data(await paidFetch(client, url)) as Fetched
+    const fetched = data(await paidFetch(plain, url)) as Fetched
     assert.deepEqual([fetched.outcome, fetched.untrusted.text], ['fetched', 'worth it'])
     assert.equal(fetched.paid.transaction_id, transactionId)
     assert.equal(await stack.earned(), earned + 2n * cent)
   })
 
   test('a denied payment is not made, and the same call does not ask again', { timeout }, async () => {
-    const client = await stack.connect(scope, tokenFile)
     const url = stack.sells('/denied', 'no', { amount: 2n * cent })
     const earned = await stack.earned()
-    const { approval_id: id } = data(await paidFetch(client, url)) as Fetched
+    const { approval_id: id } = data(await paidFetch(plain, url)) as Fetched
     await stack.kmd.approvals.deny({ id: id! })
-    assert.equal((await waitFor(client, id!))['state'], 'denied')
-    const denied = await paidFetch(client, url)
+    assert.equal((await waitFor(plain, id!))['state'], 'denied')
+    const denied = await paidFetch(plain, url)
     assert.equal(errorOf(denied)?.['code'], 'agent_approval_denied', summary(denied))
     assert.equal(await stack.earned(), earned)
     assert.deepEqual((await stack.kmd.approvals.list()).approvals, [])
   })
 
-  for (const [era, options] of Object.entries(eras)) {
+  for (const era of Object.keys(eras)) {
     test(`with elicitation the user is informed, and only the owner approves (${era})`, { timeout }, async () => {
       const url = stack.sells(`/elicited-${era}`, 'worth it', { amount: 2n * cent })
       const earned = await stack.earned()
-      const { client, messages } = await asking(() => ({ action: 'accept', content: { continue: true } }), options)
+      const { client, messages } = await asking(() => ({ action: 'accept', content: { continue: true } }), era)
       assert.equal(client.getProtocolEra(), era)
       const pending = paidFetch(client, url)
       await until('the question', () => messages.length > 0)
@@ -122,7 +132,7 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
     }, async () => {
       const url = stack.sells(`/declined-${era}`, 'no', { amount: 2n * cent })
       const earned = await stack.earned()
-      const { client } = await asking(() => ({ action: 'decline' }), options)
+      const { client } = await asking(() => ({ action: 'decline' }), era)
       assert.equal(errorOf(await paidFetch(client, url))?.['code'], 'declined')
       const { id } = await openApproval(url)
       // Approved too late: the request has ended, and so has its payment.
@@ -133,7 +143,7 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
     test(`a price above the maximum is shown to the user, who pays exactly that (${era})`, { timeout }, async () => {
       const url = stack.sells(`/price-${era}`, 'bought', { amount: cent })
       const earned = await stack.earned()
-      const { client, messages } = await asking(() => ({ action: 'accept', content: { continue: true } }), options)
+      const { client, messages } = await asking(() => ({ action: 'accept', content: { continue: true } }), era)
       const result = await paidFetch(client, url, '$0.001')
       assert.equal((data(result) as Fetched).untrusted.text, 'bought', summary(result))
       assert.match(messages[0]!, /the price is \$0\.01, above the max of \$0\.001\. Pay \$0\.01 to [A-Z2-7]{58}\?/)
@@ -143,9 +153,9 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
       const { client: other } = await asking(() => {
         stack.sells(`/rising-${era}`, 'bought', { amount: cent + 1n })
         return { action: 'accept', content: { continue: true } }
-      }, options)
+      }, era)
       assert.equal(errorOf(await paidFetch(other, rising, '$0.001'))?.['code'], 'price_changed')
-      const { client: declining } = await asking(() => ({ action: 'cancel' }), options)
+      const { client: declining } = await asking(() => ({ action: 'cancel' }), era)
       assert.equal(errorOf(await paidFetch(declining, rising, '$0.001'))?.['code'], 'declined')
       assert.equal(await stack.earned(), earned + cent)
     })

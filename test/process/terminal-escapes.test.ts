@@ -56,6 +56,8 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
   let refusing: string
   let seller: string
   let liars: { shown: string; all: string; errors: string }
+  /** The wallet of all commands that do not change one. A daemon with hundreds of wallets takes long to list them. */
+  let shared: Fixture
 
   before(async () => {
     kmd = await start(scope)
@@ -69,6 +71,7 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
       all: await lyingDaemon(scope, kmd, 'all'),
       errors: await lyingDaemon(scope, kmd, 'errors'),
     }
+    shared = await fixture(kmd.dataDir)
   })
 
   let count = 0
@@ -86,33 +89,50 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
     return { name, key, multisig, dataDir, isLying: dataDir !== kmd.dataDir }
   }
 
-  /** The commands that use the daemon: each with an honest daemon that has hostile names, and with lying ones. */
+  const sharedIn = async (dataDir: string): Promise<Fixture> => {
+    return { ...shared, dataDir, isLying: dataDir !== kmd.dataDir }
+  }
+
+  /** Runs a command with an honest daemon that has hostile names, and with lying ones. */
+  async function runsWith(
+    name: string,
+    fixtureIn: (dataDir: string) => Promise<Fixture>,
+    argsOf: (fixture: Fixture) => readonly string[],
+  ): Promise<Run[]> {
+    const runs: Run[] = []
+    for (const [dataDir, more] of [
+      [kmd.dataDir, []],
+      [kmd.dataDir, ['--json']],
+      [liars.shown, []],
+      [liars.shown, ['--json']],
+      [liars.all, []],
+      [liars.errors, []],
+    ] as const) {
+      const own = await fixtureIn(dataDir)
+      runs.push({ args: [...name.split(' '), ...argsOf(own), '-d', dataDir, ...more], typed: '\r\r\r\r' })
+    }
+    return runs
+  }
+
+  /** The commands that use the daemon. */
   const withDaemon =
     (argsOf: (fixture: Fixture) => readonly string[]) =>
-    async (name: string): Promise<Run[]> => {
-      const runs: Run[] = []
-      for (const [dataDir, more] of [
-        [kmd.dataDir, []],
-        [kmd.dataDir, ['--json']],
-        [liars.shown, []],
-        [liars.shown, ['--json']],
-        [liars.all, []],
-        [liars.errors, []],
-      ] as const) {
-        const own = await fixture(dataDir)
-        runs.push({ args: [...name.split(' '), ...argsOf(own), '-d', dataDir, ...more], typed: '\r\r\r\r' })
-      }
-      return runs
-    }
+    (name: string): Promise<Run[]> =>
+      runsWith(name, sharedIn, argsOf)
+
+  /** The commands that change or remove what they are run with, each with its own wallet. */
+  const withOwnWallet =
+    (argsOf: (fixture: Fixture) => readonly string[]) =>
+    (name: string): Promise<Run[]> =>
+      runsWith(name, fixture, argsOf)
 
   const withAgent =
     (argsOf: (agent: string, approval: string, own: Fixture) => readonly string[]) =>
     async (name: string): Promise<Run[]> => {
       const runs = await withDaemon(() => [])(name)
       for (const run of runs) {
-        const own = await fixture(kmd.dataDir)
-        const { agent, approval } = await hostileAgent(kmd, own)
-        run.args = [...run.args, ...argsOf(agent, approval, own)]
+        const { agent, approval } = await hostileAgent(kmd, shared)
+        run.args = [...run.args, ...argsOf(agent, approval, shared)]
       }
       return runs
     }
@@ -307,9 +327,9 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
       const words = `${'abandon '.repeat(24)}invest`
       return [`${count++}${hostileName}`, '--no-password', '--mnemonic-file', file('words', `${words}\n`)]
     }),
-    'wallet rename': withDaemon((own) => [named(own), `${count++}${hostileName}`, '--no-password']),
-    'wallet password': withDaemon((own) => [named(own), '--no-password', '--no-new-password']),
-    'wallet delete': withDaemon((own) => [named(own), '--no-password']),
+    'wallet rename': withOwnWallet((own) => [named(own), `${count++}${hostileName}`, '--no-password']),
+    'wallet password': withOwnWallet((own) => [named(own), '--no-password', '--no-new-password']),
+    'wallet delete': withOwnWallet((own) => [named(own), '--no-password']),
     'key new': withDaemon(wallet),
     'key list': withDaemon((own) => [...wallet(own), ...chain()]),
     'key import': withDaemon((own) => {
@@ -317,11 +337,11 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
       return [...wallet(own), '--secret-key-file', file(`${count}.key`, Buffer.from(key).toString('base64'))]
     }),
     'key export': withDaemon((own) => [...wallet(own), own.key, '--yes']),
-    'key delete': withDaemon((own) => [...wallet(own), own.key, '--yes']),
+    'key delete': withOwnWallet((own) => [...wallet(own), own.key, '--yes']),
     'multisig new': withDaemon((own) => [...wallet(own), '-t', '1', own.key, ...strangers.map(Address.encode)]),
     'multisig list': withDaemon(wallet),
     'multisig show': withDaemon((own) => [...wallet(own), own.multisig]),
-    'multisig delete': withDaemon((own) => [...wallet(own), own.multisig]),
+    'multisig delete': withOwnWallet((own) => [...wallet(own), own.multisig]),
     'agent new': withDaemon((own) => {
       const limits = ['--limit', '1 ALGO/day', '--limit', '1 asset 7/day']
       return [`agent ${count++}`, ...wallet(own), '--key', own.key, ...limits, ...chain()]
@@ -340,7 +360,7 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
         dataDirs: () => ({ honest: kmd.dataDir, ...liars }),
       },
       tokenFile: async () => {
-        const { token } = await hostileAgent(kmd, await fixture(kmd.dataDir))
+        const { token } = await hostileAgent(kmd, shared)
         return file(`${count++}.token`, token)
       },
     }),
@@ -396,7 +416,7 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
   const withoutStrangers = ['completions', 'trigger']
 
   /** Commands that serve until they are stopped, or read their input. */
-  const servers = /^(dev|devnet|kmd|facilitator|gateway|proxy|listen|mcp|approvals watch)$/
+  const servers = /^(dev|devnet|kmd|facilitator|gateway|proxy|listen|approvals watch)$/
   const hosts = new TerminalHosts(scope, directory)
 
   const environmentOf = (run: Run): { [name: string]: string } => {

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { atEnd, type Kmd, start, until } from '../../process/commands.test.helper.js'
-import { latchkey } from '../../support/latchkey.test.helper.js'
+import { hostedLatchkey } from '../../support/latchkey.test.helper.js'
 
 const helper = fileURLToPath(new URL('hostile-process.test.helper.js', import.meta.url))
 const count = 1100
@@ -67,9 +67,9 @@ for (const [what, bytes] of attacks) {
     const agent = await makeAgent(kmd)
     await occupy(t, { port: kmd.port }, bytes(agent.token))
     for (let i = 0; i < 20; i++) assert.equal((await kmd.call('GET', '/v1/wallets')).status, 200)
-    const listed = await latchkey(['agent', 'list', '--json'], { dataDir: kmd.dataDir })
+    const listed = await hostedLatchkey(['agent', 'list', '--json'], { dataDir: kmd.dataDir })
     assert.equal(listed.code, 0, listed.stderr)
-    const revoked = await latchkey(['agent', 'revoke', agent.name, '--yes'], { dataDir: kmd.dataDir })
+    const revoked = await hostedLatchkey(['agent', 'revoke', agent.name, '--yes'], { dataDir: kmd.dataDir })
     assert.equal(revoked.code, 0, revoked.stderr)
     assert.equal((await kmd.call('GET', '/latchkey/v1/agent', undefined, { token: agent.token })).status, 403)
   })

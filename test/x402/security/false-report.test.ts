@@ -85,7 +85,7 @@ async function check(t: TestContext, answer: Answer, isTaken: boolean): Promise<
   assert.deepEqual([state, payment!.state], [expected, expected])
   assert.equal(await buyer.lookUp(payment!.transactionId), expected)
 
-  const { code, stderr } = await openShopper(t, market).run(seller.url, '--yes')
+  const { code, stderr } = await openShopper(t, market).runHosted(seller.url, '--yes')
   assert.equal(code, answer.status < 400 ? 0 : 3, stderr)
   const isSaid = /\nPaid \$0\.01 |the seller responded with status \d+, but the payment [A-Z2-7]{52} is settled/.test(
     stderr,
@@ -99,14 +99,14 @@ test("A6 --json has the state in the ledger and, separately, the seller's claim"
   const market = await openMarket(t)
   for (const isTaken of [true, false]) {
     const claim = await openLiar(t, market, answers['200 with a receipt that says settled']!, isTaken)
-    const { code, stdout, stderr } = await openShopper(t, market).run(claim.url, '--yes', '--json')
+    const { code, stdout, stderr } = await openShopper(t, market).runHosted(claim.url, '--yes', '--json')
     assert.deepEqual([code, stdout], [0, 'goods'], stderr)
     const { status, state, payment, receipt } = JSON.parse(stderr.trim().split('\n').at(-1)!)
     assert.deepEqual([status, state, receipt.success], [200, isTaken ? 'settled' : 'not_known_yet', true])
     assert.deepEqual([payment.payTo, payment.amount, payment.asset], [market.seller, '10000', '31566704'])
   }
   const free = await openSeller(t, (_, response) => void response.end('free'))
-  const { stderr } = await openShopper(t, market).run(free.url, '--json')
+  const { stderr } = await openShopper(t, market).runHosted(free.url, '--json')
   assert.deepEqual(JSON.parse(stderr), { status: 200, state: null, payment: null, receipt: null, pass: null })
 })
 
@@ -117,10 +117,10 @@ test('A6 a payment that can no longer be settled is reported as not settled', { 
     market.devnet.mine(1_010)
     response.writeHead(403).end('no')
   })
-  const { code, stderr } = await openShopper(t, market).run(seller.url, '--yes')
+  const { code, stderr } = await openShopper(t, market).runHosted(seller.url, '--yes')
   assert.equal(code, 3)
   assert.match(stderr, /\nNot paid: \$0\.01 .* can no longer be settled\. The response has status 403\.\n/)
-  const { stderr: json } = await openShopper(t, market).run(seller.url, '--yes', '--json')
+  const { stderr: json } = await openShopper(t, market).runHosted(seller.url, '--yes', '--json')
   assert.equal(JSON.parse(json.trim().split('\n').at(-1)!).state, 'not_settled')
   const [payment] = market.buyer.payments.all()
   assert.equal(payment, undefined)
@@ -134,7 +134,7 @@ test('A6 without a node the state is reported as unknown', { timeout }, async (t
     await market.devnet.stop()
     response.writeHead(200, { 'PAYMENT-RESPONSE': encoded(reported(transaction)) }).end('goods')
   })
-  const { code, stdout, stderr } = await openShopper(t, market).run(seller.url, '--yes')
+  const { code, stdout, stderr } = await openShopper(t, market).runHosted(seller.url, '--yes')
   assert.deepEqual([code, stdout], [0, 'goods'], stderr)
   assert.match(stderr, /\nPayment pending: /)
   assert.ok(!stderr.includes('\nPaid'))
@@ -181,7 +181,7 @@ test('A6 a redirect of a payment is reported, and not followed', { timeout }, as
     await take(market, payment)
     return response.writeHead(302, { Location: `${other.url}?\u009b2J` }).end('moved')
   })
-  const { code, stdout, stderr } = await openShopper(t, market).run(seller.url, '--yes')
+  const { code, stdout, stderr } = await openShopper(t, market).runHosted(seller.url, '--yes')
   assert.deepEqual([code, stdout, followed], [3, 'moved', []], stderr)
   const place = `${other.url}?`.replace(/[.?]/g, '\\$&')
   assert.match(
@@ -198,7 +198,7 @@ test('A6 a payment provided by the caller is not reported as nothing paid', { ti
     response.end('goods')
   })
   const header = `Payment-Signature: ${encoded({})}`
-  const { code, stderr } = await openShopper(t, market).run(seller.url, '--yes', '--header', header)
+  const { code, stderr } = await openShopper(t, market).runHosted(seller.url, '--yes', '--header', header)
   assert.deepEqual([code, requests], [2, 0], stderr)
   assert.match(stderr, /PAYMENT-SIGNATURE/)
 })
@@ -236,7 +236,7 @@ test('M an unusable log is an error that says what to do, before anything is pai
   writeFileSync(join(directory, 'file'), '')
   const hint = / cannot be (read|written): .*(--log|HOME)/
   for (const log of [join(directory, 'missing', 'log'), directory, join(directory, 'file', 'log')]) {
-    const { code, stderr } = await shopper.run(seller.url, '--yes', '--log', log)
+    const { code, stderr } = await shopper.runHosted(seller.url, '--yes', '--log', log)
     assert.equal(code, 3)
     assert.match(stderr, hint)
   }

@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test'
 import { decodePayment, type PaymentPayload, type PaymentRequirements } from '@latchkey/x402/client'
 import { temporaryDirectory } from '../../../process/commands.test.helper.js'
 import { latchkeyCommand } from '../../../support/devnet.test.helper.js'
-import { latchkey, type Outcome } from '../../../support/latchkey.test.helper.js'
+import { hostedLatchkey, latchkey, type Outcome } from '../../../support/latchkey.test.helper.js'
 import { type OpenTerminal, openTerminal } from '../../../support/terminal.test.helper.js'
 import { dollar, type Market } from '../../support/market.test.helper.js'
 
@@ -78,6 +78,8 @@ export async function take(market: Market, payment: PaymentPayload): Promise<str
 export type Shopper = {
   log: string
   run: (url: string, ...args: string[]) => Promise<Outcome>
+  /** Does the same in a process that runs many commands, for tests of results and messages. */
+  runHosted: (url: string, ...args: string[]) => Promise<Outcome>
   atTerminal: (url: string, ...args: string[]) => OpenTerminal
 }
 
@@ -90,6 +92,7 @@ export function openShopper(t: TestContext, market: Market): Shopper {
   return {
     log,
     run: (url, ...args) => latchkey(['pay', url, ...network, ...args], { home: directory, env }),
+    runHosted: (url, ...args) => hostedLatchkey(['pay', url, ...network, ...args], { home: directory, env }),
     atTerminal: (url, ...args) =>
       openTerminal(t, [process.execPath, latchkeyCommand, 'pay', url, ...network, ...args], {
         env: { PATH: process.env['PATH'], HOME: directory, ...env },
