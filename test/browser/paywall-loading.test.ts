@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, get, type IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { after, test } from 'node:test'
+import { after, afterEach, test } from 'node:test'
 import { axeIssues } from './axe.test.helper.js'
 import { takeScreenshot } from './chromium.test.helper.js'
 import {
@@ -17,7 +17,7 @@ import {
   waitForStatus,
 } from './paywall.test.helper.js'
 
-const environment = await startEnvironment({ after })
+const environment = await startEnvironment({ after, afterEach })
 const weather: Products = { '/weather': { type: 'text/plain', body: 'sunny' } }
 const isPageFile = (url: string): boolean => /x402-page=.*\.(js|css)/.test(url)
 const isConnector = (url: string): boolean => url.includes('x402-page=wallet-')

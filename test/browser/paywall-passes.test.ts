@@ -1,11 +1,11 @@
 /** Pays once in Chromium and opens the page again, with a pass in a cookie that scripts cannot read. */
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after, afterEach, test } from 'node:test'
 import type { GateOptions } from '@latchkey/x402/server'
 import { takeScreenshot } from './chromium.test.helper.js'
 import { type Products, pay, received, startEnvironment, waitForStatus } from './paywall.test.helper.js'
 
-const environment = await startEnvironment({ after })
+const environment = await startEnvironment({ after, afterEach })
 const cent = 10_000n
 const secret = 'a secret of at least 32 bytes, as from a generator'
 const products: Products = {

@@ -1,6 +1,6 @@
 /** Our payment page, served by a seller on the published `@x402/express` and paid in Chromium. */
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after, afterEach, test } from 'node:test'
 import { Server } from '@latchkey/http'
 import { newestModules } from '@latchkey/published'
 import { paywallFiles } from '@latchkey/x402/express'
@@ -10,7 +10,7 @@ import type { Network } from '@x402/core/types'
 import express from 'express'
 import { pay, received, startEnvironment, visit, waitForStatus } from './paywall.test.helper.js'
 
-const environment = await startEnvironment({ after })
+const environment = await startEnvironment({ after, afterEach })
 const { market, kmd, second, browser } = environment
 const report = { weather: 'sunny', temperature: 70 }
 

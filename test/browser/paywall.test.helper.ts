@@ -19,10 +19,16 @@ const token = 'b'.repeat(64)
 
 type Scope = { after: (work: () => unknown) => void }
 
+/** The hooks of a file. */
+type FileScope = Scope & { afterEach: (work: () => unknown) => void }
+
 export type Environment = Awaited<ReturnType<typeof startEnvironment>>
 
-export async function startEnvironment(scope: Scope) {
+/** Starts everything once for the tests of a file. The pages that a test opens are closed at its end. */
+export async function startEnvironment(scope: FileScope) {
   const browser = await launch(scope)
+  // Each open page slows the browser down for the tests that follow.
+  scope.afterEach(() => Promise.all(browser.contexts().map((context) => context.close())))
   const market = await openMarket(scope)
   const server = createServer()
   const url = await listen(server, scope)

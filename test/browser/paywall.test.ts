@@ -1,6 +1,6 @@
 /** Pays for a page in Chromium with a key in the daemon, on a devnet. */
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after, afterEach, test } from 'node:test'
 import { paymentGate } from '@latchkey/x402/express'
 import { MemoryClaims, type Route } from '@latchkey/x402/server'
 import express from 'express'
@@ -19,7 +19,7 @@ import {
   waitForStatus,
 } from './paywall.test.helper.js'
 
-const environment = await startEnvironment({ after })
+const environment = await startEnvironment({ after, afterEach })
 const cent = 10_000n
 const report = { report: { weather: 'sunny', temperature: 70 } }
 const json = { type: 'application/json', body: JSON.stringify(report) }

@@ -56,7 +56,16 @@ export const GET = paymentGate(open, async (request, { params }) => {
 export const GET = paymentGate(open, async () => Response.json({ weather: 'sunny' }))
 `,
   'app/layout.js': 'export default function Layout({ children }) { return children }\n',
-  'next.config.mjs': 'export default { productionBrowserSourceMaps: false }\n',
+  // The folder is built once, so a cache would only be written. The app has no client code of ours to minify.
+  'next.config.mjs': `export default {
+  productionBrowserSourceMaps: false,
+  webpack: (config, { isServer }) => {
+    config.cache = false
+    if (!isServer) config.optimization.minimize = false
+    return config
+  },
+}
+`,
 }
 
 async function startApp(environment: { [name: string]: string }): Promise<string> {
