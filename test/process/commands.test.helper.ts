@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { startHosted as hostCommand } from '../support/commandHost.test.helper.js'
 import {
   type CallOptions,
   client,
@@ -124,6 +125,16 @@ export async function run(t: Scope, args: readonly string[]): Promise<Run> {
   })
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
   return { code, stdout, stderr }
+}
+
+/** Runs the command until it exits, in a process that ran others before; see `startHosted`. */
+export async function runHosted(args: readonly string[]): Promise<Run> {
+  const output = { stdout: '', stderr: '' }
+  const { ended } = hostCommand({ command: 'kmd', args, env: process.env }, (name, text) => {
+    output[name] += text
+  })
+  const end = await ended
+  return { code: typeof end === 'number' ? end : null, ...output }
 }
 
 type RunningDaemon = Pick<TestDaemon, 'dir' | 'address' | 'token' | 'pid' | 'exited' | 'output' | 'call'> & {

@@ -67,8 +67,13 @@ export class CommandHost {
   async run(call: HostedCall, onOutput?: OnOutput): Promise<Outcome> {
     this.#hold(true)
     try {
-      const [outcome] = await Promise.all([this.#outcome(call, onOutput), this.#endOfErrors(onOutput)])
-      return outcome
+      let direct = ''
+      const onError = (text: string): void => {
+        if (onOutput === undefined) direct += text
+        else onOutput('stderr', text)
+      }
+      const [outcome] = await Promise.all([this.#outcome(call, onOutput), this.#endOfErrors(onError)])
+      return { ...outcome, stderr: outcome.stderr + direct }
     } finally {
       this.#hold(false)
     }
@@ -98,7 +103,7 @@ export class CommandHost {
   }
 
   /** Passes on what the command writes to descriptor 2 directly, until the byte that ends it. */
-  #endOfErrors(onOutput: OnOutput = (_name, text) => void process.stderr.write(text)): Promise<void> {
+  #endOfErrors(onText: (text: string) => void): Promise<void> {
     return new Promise<void>((resolve) => {
       const end = (): void => {
         this.#errors.off('data', receive).off('close', end)
@@ -106,7 +111,7 @@ export class CommandHost {
       }
       const receive = (text: string): void => {
         const isLast = text.endsWith('\0')
-        if (text.length > 1 || !isLast) onOutput('stderr', isLast ? text.slice(0, -1) : text)
+        if (text.length > 1 || !isLast) onText(isLast ? text.slice(0, -1) : text)
         if (isLast) end()
       }
       this.#errors.on('data', receive).on('close', end)
@@ -134,6 +139,7 @@ export type HostedServer = {
 }
 
 const idle: CommandHost[] = []
+const maxIdle = 3
 
 /** Long enough for an overloaded machine. */
 const stopMs = 30_000
@@ -153,7 +159,8 @@ function runServer(host: CommandHost, call: HostedCall, onOutput: OnOutput): Hos
   const ended = host.run(call, onOutput).then(
     ({ code }) => {
       isEnded = true
-      idle.push(host)
+      if (idle.length < maxIdle) idle.push(host)
+      else host.kill('SIGKILL')
       return code ?? 0
     },
     () => {
