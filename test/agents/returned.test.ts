@@ -7,7 +7,13 @@ import { type TestContext, test } from 'node:test'
 import { Address, Bytes, Transaction } from '@latchkey/algorand'
 import type { Devnet } from '@latchkey/devnet'
 import { startDevnet } from '../devnet/start.test.helper.js'
-import { type Json, makeDataDir, removeDataDir, startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import {
+  type Json,
+  makeDataDir,
+  removeDataDir,
+  startHostedDaemon,
+  type TestDaemon,
+} from '../support/daemon.test.helper.js'
 
 const fee = 1_000n
 const most = 10_000_000n
@@ -38,7 +44,7 @@ class Owner {
   async startWith(devnet: Devnet | undefined): Promise<void> {
     await this.#daemon?.stop()
     const algod = devnet && { url: devnet.url, token: devnet.token ?? '' }
-    this.#daemon = await startDaemon({ dir: this.#dir, config: algod ? { algod } : {} })
+    this.#daemon = await startHostedDaemon({ dir: this.#dir, config: algod ? { algod } : {} })
   }
 
   /** Creates an agent with the same limit on each of the networks. */

@@ -4,7 +4,7 @@ import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
 import * as Sqlite from '@latchkey/system/sqlite'
-import { atEnd, type Json, start, suiteScope, temporaryDirectory } from '../process/commands.test.helper.js'
+import { atEnd, type Json, startHosted, suiteScope, temporaryDirectory } from '../process/commands.test.helper.js'
 import { Money } from '../process/money.test.helper.js'
 import type { Outcome } from '../support/latchkey.test.helper.js'
 
@@ -129,7 +129,7 @@ suite('latchkey audit', { timeout: 600_000 }, () => {
       byId.stdout,
       new RegExp(`Record ${anchored.number} and all records before it are anchored by transaction`),
     )
-    const other = await start(t, {})
+    const other = await startHosted(t, {})
     for (let index = 0; index < anchored.number; index++) await other.create(`w${index}`, '')
     assert.equal((await audit('verify', '-d', other.dataDir)).code, 0, 'every hash of it is right')
     const replaced = await audit('verify', '-d', other.dataDir, '--anchor', anchored.id)
@@ -154,7 +154,7 @@ suite('latchkey audit', { timeout: 600_000 }, () => {
   })
 
   test('untrusted text becomes neither a formula nor a control character', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     await kmd.create('=HYPERLINK("http://x")', '')
     await kmd.create('\u001b[2J\u202e@SUM(1)', '')
     const run = (...args: string[]): Promise<Outcome> => money.run(['audit', ...args, '-d', kmd.dataDir])

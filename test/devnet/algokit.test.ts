@@ -16,7 +16,7 @@ import {
 } from '@algorandfoundation/algokit-utils'
 import { KmdClient } from '@algorandfoundation/algokit-utils/kmd-client'
 import { Devnet, type DevnetOptions } from '@latchkey/devnet'
-import { startDaemon } from '../support/daemon.test.helper.js'
+import { startHostedDaemon } from '../support/daemon.test.helper.js'
 import { pause, startDevnet } from './start.test.helper.js'
 
 const timeout = 300_000
@@ -244,7 +244,7 @@ test('confirmations', async (t) => {
 })
 
 test('local network', async (t) => {
-  const kmd = await startDaemon()
+  const kmd = await startHostedDaemon()
   const devnet = await Devnet.start({ port: 0, token: kmd.token })
   const names = ['ALGOD_SERVER', 'ALGOD_PORT', 'ALGOD_TOKEN', 'KMD_PORT', 'DISPENSER_MNEMONIC'] as const
   const outer = names.map((name) => [name, process.env[name]] as const)

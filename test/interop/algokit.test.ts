@@ -17,7 +17,7 @@ import {
 } from '@algorandfoundation/algokit-utils/transact'
 import { ClientManager } from '@algorandfoundation/algokit-utils/types/client-manager'
 import { KmdAccountManager } from '@algorandfoundation/algokit-utils/types/kmd-account-manager'
-import { startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import { startHostedDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
 import { derived, masterKey } from '../support/golden.test.helper.js'
 import {
   assertMultisigned,
@@ -37,7 +37,7 @@ let kmd: KmdClient
 const called = new Set<string>()
 
 before(async () => {
-  daemon = await startDaemon()
+  daemon = await startHostedDaemon()
   // No retries, because a test must see the first response.
   kmd = noting(new KmdClient({ baseUrl: daemon.baseUrl, token: daemon.token, maxRetries: 0 }))
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
-import { startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import { startHostedDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
 import { derived, masterKey } from '../support/golden.test.helper.js'
 import { assertMultisigned, assertSigned } from '../support/signatures.test.helper.js'
 import { decodeMultisig, payment } from '../support/tour.test.helper.js'
@@ -15,7 +15,7 @@ let kmd: algosdk.Kmd
 const called = new Set<string>()
 
 before(async () => {
-  daemon = await startDaemon()
+  daemon = await startHostedDaemon()
   kmd = noting(new algosdk.Kmd(daemon.token, 'http://127.0.0.1', daemon.address.split(':')[1]!))
 })
 after(() => daemon?.stop())

@@ -8,7 +8,7 @@ import * as AlgoKit from '@latchkey/kmd-client/algokit'
 import { multisigTransactionSigner, transactionSigner } from '@latchkey/kmd-client/algosdk'
 import * as algosdk from 'algosdk'
 import { accountOf, clientOf, startDevnet } from '../devnet/start.test.helper.js'
-import { startDaemon } from '../support/daemon.test.helper.js'
+import { startHostedDaemon } from '../support/daemon.test.helper.js'
 
 const silent = { error() {}, warn() {}, info() {}, verbose() {}, debug() {} }
 Config.configure({ logger: silent })
@@ -16,7 +16,7 @@ Config.configure({ logger: silent })
 type Setup = { devnet: Devnet; algod: algosdk.Algodv2; wallet: Wallet; passwordCalls: () => number }
 
 async function setUp(t: TestContext): Promise<Setup> {
-  const [devnet, daemon] = await Promise.all([startDevnet(t), startDaemon()])
+  const [devnet, daemon] = await Promise.all([startDevnet(t), startHostedDaemon()])
   t.after(() => daemon.stop())
   const kmd = await Kmd.connect({ address: daemon.address, token: daemon.token })
   await kmd.wallets.create({ name: 'w', password: 'secret' })

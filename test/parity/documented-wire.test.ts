@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as algosdk from 'algosdk'
-import { type Json, startDaemon, type TestDaemon, type TestResponse } from '../support/daemon.test.helper.js'
+import { type Json, startHostedDaemon, type TestDaemon, type TestResponse } from '../support/daemon.test.helper.js'
 import { derived, masterKey } from '../support/golden.test.helper.js'
 import { assertDocumentedResponse, operation, operations } from '../support/operations.test.helper.js'
 import {
@@ -41,7 +41,7 @@ for (const [form, spelling] of forms) {
     let tour: Tour
 
     before(async () => {
-      daemon = await startDaemon({ args })
+      daemon = await startHostedDaemon({ args })
       tour = await takeTour(daemon, form, spelling)
     })
     after(() => daemon?.stop())
@@ -129,7 +129,7 @@ suite('empty values', () => {
   let daemon: TestDaemon
 
   before(async () => {
-    daemon = await startDaemon({ args })
+    daemon = await startHostedDaemon({ args })
   })
   after(() => daemon?.stop())
 
@@ -203,7 +203,7 @@ suite('failures', () => {
   let walletId: string
 
   before(async () => {
-    daemon = await startDaemon({ args })
+    daemon = await startHostedDaemon({ args })
     const body = { wallet_driver_name: 'sqlite', wallet_name: 'w', wallet_password: 'right' }
     walletId = (await daemon.call('POST', '/v1/wallet', body)).json.wallet.id
   })
@@ -285,7 +285,7 @@ suite('handle lifetime', () => {
     let daemon: TestDaemon
 
     before(async () => {
-      daemon = await startDaemon({ args, config: { session_lifetime_secs: 4 } })
+      daemon = await startHostedDaemon({ args, config: { session_lifetime_secs: 4 } })
     })
     after(() => daemon?.stop())
 
@@ -341,7 +341,7 @@ suite('handle lifetime', () => {
   })
 
   test('a lifetime of 1 second expires', async (t) => {
-    const daemon = await startDaemon({ args, config: { session_lifetime_secs: 1 } })
+    const daemon = await startHostedDaemon({ args, config: { session_lifetime_secs: 1 } })
     t.after(() => daemon.stop())
     const used = await open(daemon)
     const { json } = await call(daemon, 'GetWalletInfo', used)

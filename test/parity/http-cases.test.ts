@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startDaemon, type TestDaemon, type TestResponse } from '../support/daemon.test.helper.js'
+import { startHostedDaemon, type TestDaemon, type TestResponse } from '../support/daemon.test.helper.js'
 import { readGolden } from '../support/golden.test.helper.js'
 
 type Case = {
@@ -33,7 +33,7 @@ for (const [file, count] of Object.entries(recordings)) {
     const deviations = readGolden<Deviations>('deviations.json')
     assert.equal(cases.length, count, 'the recording is whole')
     assert.deepEqual(config['address'], '127.0.0.1:0')
-    const daemon = await startDaemon({ config, token: api_token })
+    const daemon = await startHostedDaemon({ config, token: api_token })
     t.after(() => daemon.stop())
     const values = new Map<string, string>()
     const used: string[] = []

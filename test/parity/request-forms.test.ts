@@ -1,13 +1,13 @@
 /** Both wires accept requests in both forms: the form of a request does not change its response. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startDaemon } from '../support/daemon.test.helper.js'
+import { startHostedDaemon } from '../support/daemon.test.helper.js'
 import { operation } from '../support/operations.test.helper.js'
 import { type ByteForm, type Spelling, takeTour } from '../support/tour.test.helper.js'
 
 for (const wire of ['reference', 'documented'] as const) {
   test(`${wire} wire`, async (t) => {
-    const daemon = await startDaemon({ args: ['--wire', wire] })
+    const daemon = await startHostedDaemon({ args: ['--wire', wire] })
     t.after(() => daemon.stop())
     const answersTo = async (form: ByteForm, spelling: Spelling) => {
       const { steps } = await takeTour(daemon, form, spelling)

@@ -9,7 +9,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
-import { makeDataDir, removeDataDir, startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import { makeDataDir, removeDataDir, startHostedDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
 import { derived, goldenDir, masterKey, readGolden } from '../support/golden.test.helper.js'
 import * as Msgpack from '../support/msgpack.test.helper.js'
 import { openBlob, passwordKey, readWalletFile, type WalletFile } from '../support/walletFile.test.helper.js'
@@ -44,7 +44,7 @@ suite('wallets of the Go daemon', () => {
     for (const { file } of goldenWallets) {
       copyFileSync(join(goldenDir, file), join(dir, 'sqlite_wallets', basename(file)))
     }
-    daemon = await startDaemon({ dir })
+    daemon = await startHostedDaemon({ dir })
   })
   after(async () => {
     await daemon?.stop()
@@ -186,7 +186,7 @@ suite('a wallet of ours', () => {
   const goldenFile = readWalletFile(join(goldenDir, goldenWallets[0]!.file))
 
   before(async () => {
-    const daemon = await startDaemon({ dir })
+    const daemon = await startHostedDaemon({ dir })
     try {
       const send = async (method: string, target: string, body: unknown) => {
         const { status, json, text } = await daemon.call(method, target, body)
@@ -349,7 +349,7 @@ suite('derivation', () => {
   let daemon: TestDaemon
 
   before(async () => {
-    daemon = await startDaemon()
+    daemon = await startHostedDaemon()
   })
   after(() => daemon?.stop())
 

@@ -8,7 +8,7 @@ import {
   exchange,
   isReachable,
   type Kmd,
-  start,
+  startHosted,
   startInProcess,
   statusOf,
   suiteScope,
@@ -186,7 +186,7 @@ suite('origins', { concurrency }, () => {
 
 suite('secrets', () => {
   test('are neither in the log nor in an error: passwords, handles, tokens and private keys', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const errors: string[] = []
     const call = async (method: string, path: string, body: unknown, options = {}) => {
       const response = await kmd.call(method, path, body, options)

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Address, Transaction } from '@latchkey/algorand'
 import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
-import { type Kmd, start, temporaryDirectory, until } from './commands.test.helper.js'
+import { type Kmd, startHosted, temporaryDirectory, until } from './commands.test.helper.js'
 
 const database = 'latchkey_state.db'
 const password = 'right'
@@ -43,18 +43,18 @@ async function setUp(kmd: Kmd) {
 
 /** Starts a daemon on a database that is older than the log it wrote. */
 async function rolledBack(t: TestContext) {
-  const first = await start(t)
+  const first = await startHosted(t)
   const { dataDir } = first
   const agent = await setUp(first)
   await first.stop()
   const backup = join(temporaryDirectory(t), database)
   copyFileSync(join(dataDir, database), backup)
-  const second = await start(t, { dataDir })
+  const second = await startHosted(t, { dataDir })
   assert.equal((await sign(second, agent, 900_000n)).status, 200)
   await second.stop()
   for (const end of ['-wal', '-shm']) rmSync(join(dataDir, `${database}${end}`), { force: true })
   copyFileSync(backup, join(dataDir, database))
-  return { kmd: await start(t, { dataDir }), agent, dataDir }
+  return { kmd: await startHosted(t, { dataDir }), agent, dataDir }
 }
 
 test('agents are suspended after a restore, and sign again once the owner has confirmed with the password', async (t) => {
@@ -65,7 +65,7 @@ test('agents are suspended after a restore, and sign again once the owner has co
 
   const refused = await sign(kmd, agent, 900_000n)
   assert.deepEqual([refused.status, refused.json.message], [403, suspended])
-  // Reported at the start, whether or not an agent makes a request.
+  // Reported at the startHosted, whether or not an agent makes a request.
   await until('the line in the log', () =>
     kmd.log().includes('so all agents are suspended. To let them sign again: latchkey agent confirm'),
   )

@@ -1,26 +1,18 @@
 /** Tests `latchkey kmd start`, `stop` and `status`: the daemon in the background. */
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { Kmd } from '@latchkey/kmd-client'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { hostedLatchkey, latchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { atEnd, dataDirectory, isAlive, temporaryDirectory, until } from './commands.test.helper.js'
 
-type Outcome = { code: number | null; stdout: string; stderr: string }
-
-function run(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Outcome> {
-  const env = { PATH: process.env['PATH'], HOME: '/nonexistent', ...environment }
-  return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      [latchkeyCommand, 'kmd', ...args],
-      { env, timeout: 120_000 },
-      (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
-    )
-  })
+/** A start runs in a process of its own: the daemon outlives it. */
+function run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Outcome> {
+  return args[0] === 'start' ? latchkey(['kmd', ...args], { env }) : hostedLatchkey(['kmd', ...args], { env })
 }
 
 /** Returns a data directory whose daemon is stopped at the end of the test if it still runs. */
@@ -59,7 +51,7 @@ suite('the daemon in the background', { concurrency: 2 }, () => {
     const again = await run(['start', '-d', dataDir])
     assert.equal(again.code, 4)
     assert.match(again.stderr, new RegExp(`is already running in .*, as process ${pid}; use it, or stop it first`))
-    const stopped = await run(['stop', '-d', dataDir, '--json'])
+    const stopped = await latchkey(['kmd', 'stop', '-d', dataDir, '--json'])
     assert.deepEqual([stopped.code, JSON.parse(stopped.stdout)], [0, { pid, dataDir, killed: false }])
     assert.equal(isAlive(pid), false)
     for (const name of ['kmd.pid', 'kmd.net']) assert.equal(existsSync(join(dataDir, name)), false)

@@ -10,7 +10,7 @@ import {
   exchange,
   type Json,
   type Kmd,
-  start,
+  startHosted,
   statusOf,
   type TestResponse,
   until,
@@ -30,7 +30,7 @@ async function devnet(t: TestContext, options: { port?: number; token?: string }
 
 /** Opens a session as the page does, with the ticket of a link. */
 async function open(t: TestContext, settings: { [name: string]: unknown }, wire = 'documented'): Promise<Console> {
-  const kmd = await start(t, { settings, args: ['--wire', wire] })
+  const kmd = await startHosted(t, { settings, args: ['--wire', wire] })
   const client = await Client.connect({ dataDir: kmd.dataDir })
   const { url } = await client.consoleLink()
   client.close()
@@ -161,7 +161,7 @@ test('neither tickets nor sessions are written to disk', async (t) => {
 })
 
 test('the page is sent in full for GET, and without body for HEAD', async (t) => {
-  const kmd = await start(t)
+  const kmd = await startHosted(t)
   const page = await fetch(`http://${kmd.address}/console`)
   assert.deepEqual([page.status, page.redirected, new URL(page.url).pathname], [200, true, '/console/'])
   const html = await page.text()

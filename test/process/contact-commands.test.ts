@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
 import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
-import { type Kmd, start, suiteScope } from './commands.test.helper.js'
+import { type Kmd, startHosted, suiteScope } from './commands.test.helper.js'
 
 suite('latchkey contact', { timeout: 600_000 }, () => {
   const scope = suiteScope()
@@ -13,7 +13,7 @@ suite('latchkey contact', { timeout: 600_000 }, () => {
   let kmd: Kmd
 
   before(async () => {
-    kmd = await start(scope)
+    kmd = await startHosted(scope)
   })
 
   const run = (...args: string[]): Promise<Outcome> => hostedLatchkey(['contact', ...args], { dataDir: kmd.dataDir })

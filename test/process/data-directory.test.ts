@@ -3,7 +3,15 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { dataDirectory, type Kmd, start, startInProcess, temporaryDirectory, until } from './commands.test.helper.js'
+import {
+  dataDirectory,
+  type Kmd,
+  start,
+  startHosted,
+  startInProcess,
+  temporaryDirectory,
+  until,
+} from './commands.test.helper.js'
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 const concurrency = 2
@@ -39,14 +47,14 @@ suite('files and modes', { concurrency }, () => {
   })
 
   test('a generated token is 64 hexadecimal digits without a newline, and survives a restart', async (t) => {
-    const first = await start(t)
+    const first = await startHosted(t)
     const token = readFileSync(first.path('kmd.token'), 'utf8')
     assert.match(token, /^[0-9a-f]{64}$/)
     await first.stop()
-    const second = await start(t, { dataDir: first.dataDir })
+    const second = await startHosted(t, { dataDir: first.dataDir })
     assert.equal(readFileSync(second.path('kmd.token'), 'utf8'), token)
     assert.equal((await second.call('GET', '/v1/wallets')).status, 200)
-    const other = await start(t)
+    const other = await startHosted(t)
     assert.notEqual(other.token, token)
   })
 
@@ -212,8 +220,8 @@ suite('reading the configuration', { concurrency }, () => {
     const documented = '{"error":false,"message":"","versions":["v1"]}'
     assert.equal(await versions(await startInProcess(t)), reference)
     assert.equal(await versions(await startInProcess(t, { settings: { wire: 'documented' } })), documented)
-    assert.equal(await versions(await start(t, { args: ['--wire', 'documented'] })), documented)
-    const forced = await start(t, { settings: { wire: 'documented' }, args: ['--wire=reference'] })
+    assert.equal(await versions(await startHosted(t, { args: ['--wire', 'documented'] })), documented)
+    const forced = await startHosted(t, { settings: { wire: 'documented' }, args: ['--wire=reference'] })
     assert.equal(await versions(forced), reference)
   })
 })

@@ -13,24 +13,14 @@ import {
   get,
   latchkeyCommand,
   signPayment,
-  startDevnet,
+  startHostedDevnet,
   submit,
 } from '../support/devnet.test.helper.js'
+import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { missingProgram } from '../support/programs.test.helper.js'
 import { temporaryDirectory, until } from './commands.test.helper.js'
 
-type Outcome = { code: number | null; stdout: string; stderr: string }
-
-function run(...args: string[]): Promise<Outcome> {
-  return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      [latchkeyCommand, 'devnet', ...args],
-      { timeout: 120_000 },
-      (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
-    )
-  })
-}
+const run = (...args: string[]): Promise<Outcome> => hostedLatchkey(['devnet', ...args])
 
 const sh = (line: string): Promise<string> =>
   new Promise((resolve, reject) => {
@@ -78,7 +68,7 @@ test('latchkey devnet prints a block whose commands work', { skip: missingProgra
 
 test('A15 latchkey devnet --genesis-hash reports the hash, and warns that signed transactions can be valid elsewhere', async (t) => {
   const hash = 'SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI='
-  const given = await startDevnet(t, ['--genesis-hash', hash])
+  const given = await startHostedDevnet(t, ['--genesis-hash', hash])
   assert.deepEqual([given.facts.genesisHash, given.facts.genesisId], [hash, 'testnet-v1.0'])
   await until('the warnings', () => given.stderr().includes('never sign'))
   assert.match(
@@ -86,7 +76,7 @@ test('A15 latchkey devnet --genesis-hash reports the hash, and warns that signed
     /warning: .*genesis hash of testnet: transactions signed for it can also be valid there\n/,
   )
   assert.match(given.stderr(), /warning: never sign here with a key that holds funds on testnet\n/)
-  const named = await startDevnet(t, ['--genesis-id', 'testnet-v1.0'])
+  const named = await startHostedDevnet(t, ['--genesis-id', 'testnet-v1.0'])
   assert.equal(named.facts.genesisId, 'testnet-v1.0')
   assert.notEqual(named.facts.genesisHash, hash)
   assert.equal(named.stderr(), '', 'its hash is its own')
@@ -99,17 +89,17 @@ test('A15 latchkey devnet --genesis-hash reports the hash, and warns that signed
 })
 
 test('latchkey devnet has the same accounts and network on every start', async (t) => {
-  const [one, two] = await Promise.all([startDevnet(t), startDevnet(t, ['--accounts', '5'])])
+  const [one, two] = await Promise.all([startHostedDevnet(t), startHostedDevnet(t, ['--accounts', '5'])])
   assert.deepEqual(one.facts.accounts, two.facts.accounts)
   assert.equal(one.facts.genesisHash, two.facts.genesisHash)
   assert.equal(one.facts.accounts.length, 5)
-  const three = await startDevnet(t, ['-a', '2'])
+  const three = await startHostedDevnet(t, ['-a', '2'])
   assert.deepEqual(three.facts.accounts, one.facts.accounts.slice(0, 2))
   assert.notEqual(three.facts.genesisHash, one.facts.genesisHash)
 })
 
 test('latchkey devnet requires its token', async (t) => {
-  const { facts } = await startDevnet(t, ['--token', 'sesame'])
+  const { facts } = await startHostedDevnet(t, ['--token', 'sesame'])
   assert.equal(facts.token, 'sesame')
   assert.equal((await fetch(`${facts.url}/v2/status`)).status, 401)
   const headers = { 'X-Algo-API-Token': 'sesame' }
@@ -118,7 +108,7 @@ test('latchkey devnet requires its token', async (t) => {
 
 test('latchkey devnet restores the state file, which only one process at a time can use', async (t) => {
   const stateFile = join(temporaryDirectory(t), 'ledger.log')
-  const first = await startDevnet(t, ['--state', stateFile])
+  const first = await startHostedDevnet(t, ['--state', stateFile])
   const transactionId = await pay(first.facts, 5n)
   const state = await get(`${first.facts.url}/devnet/state`)
   const second = await run('--port', '0', '--state', stateFile)
@@ -127,7 +117,7 @@ test('latchkey devnet restores the state file, which only one process at a time 
   first.child.kill('SIGTERM')
   assert.equal(await first.exited, 0)
   assert.equal(statSync(stateFile).mode & 0o777, 0o600)
-  const third = await startDevnet(t, ['--state', stateFile])
+  const third = await startHostedDevnet(t, ['--state', stateFile])
   assert.deepEqual(await get(`${third.facts.url}/devnet/state`), state)
   assert.equal(await balance(third.facts, 1), 1_000_000_000_005)
   const found = await get(`${third.facts.url}/v2/transactions/pending/${transactionId}`)
@@ -145,13 +135,13 @@ test('latchkey devnet rejects a file that is not a state file, and keeps it', as
 
 test('latchkey devnet writes a dump on exit, and loads one on start', async (t) => {
   const dump = join(temporaryDirectory(t), 'dump.json')
-  const first = await startDevnet(t, ['--dump', dump])
+  const first = await startHostedDevnet(t, ['--dump', dump])
   await pay(first.facts, 7n)
   const state = await get(`${first.facts.url}/devnet/state`)
   first.child.kill('SIGTERM')
   assert.equal(await first.exited, 0)
   assert.ok(existsSync(dump))
-  const second = await startDevnet(t, ['--load', dump])
+  const second = await startHostedDevnet(t, ['--load', dump])
   assert.deepEqual(await get(`${second.facts.url}/devnet/state`), state)
   writeFileSync(dump, '{"format":"something else"}')
   const { code, stderr } = await run('--port', '0', '--load', dump)
@@ -175,7 +165,7 @@ function hashOf(genesis: string): string {
 test("latchkey devnet --goal-dir writes the files that goal reads from a node's data directory", async (t) => {
   const directory = join(temporaryDirectory(t), 'new', 'data')
   const read = (name: string): string => readFileSync(join(directory, name), 'utf8')
-  const { facts, child, exited } = await startDevnet(t, ['--goal-dir', directory, '--accounts', '2'])
+  const { facts, child, exited } = await startHostedDevnet(t, ['--goal-dir', directory, '--accounts', '2'])
   const modeOf = (name: string): number => statSync(join(directory, name)).mode & 0o777
   assert.deepEqual(readdirSync(directory).sort(), ['algod.net', 'algod.token', 'dockernet-v1', 'genesis.json'])
   assert.deepEqual(readdirSync(join(directory, facts.genesisId)), [])
@@ -192,7 +182,7 @@ test("latchkey devnet --goal-dir writes the files that goal reads from a node's 
   assert.equal(await exited, 0)
   assert.equal(existsSync(join(directory, 'algod.net')), false, 'as after a node has stopped')
   const token = 'b'.repeat(64)
-  const again = await startDevnet(t, ['--goal-dir', directory, '--token', token])
+  const again = await startHostedDevnet(t, ['--goal-dir', directory, '--token', token])
   assert.equal(read('algod.token'), token)
   assert.equal(hashOf(read('genesis.json')), again.facts.genesisHash, 'other accounts, another genesis')
 })
@@ -214,7 +204,7 @@ test("latchkey devnet --goal-dir leaves another node's directory alone", async (
 })
 
 test('latchkey devnet --verbose prints every transaction', async (t) => {
-  const devnet = await startDevnet(t, ['--verbose', '--log-level', 'warning'])
+  const devnet = await startHostedDevnet(t, ['--verbose', '--log-level', 'warning'])
   await pay(devnet.facts, 1_500_000n)
   await assert.rejects(pay(devnet.facts, 10n ** 18n))
   await until('two lines', () => devnet.stderr().split('\n').length >= 3)
@@ -224,9 +214,9 @@ test('latchkey devnet --verbose prints every transaction', async (t) => {
 })
 
 test('latchkey devnet makes blocks at an interval, or on request', async (t) => {
-  const timed = await startDevnet(t, ['--block-time', '50'])
+  const timed = await startHostedDevnet(t, ['--block-time', '50'])
   await until('some blocks', async () => ((await get(`${timed.facts.url}/v2/status`))['last-round'] as number) > 3)
-  const manual = await startDevnet(t, ['--no-mining'])
+  const manual = await startHostedDevnet(t, ['--no-mining'])
   const transactionId = await pay(manual.facts, 1n)
   const pending = `${manual.facts.url}/v2/transactions/pending/${transactionId}`
   assert.equal((await get(pending))['confirmed-round'], undefined)
@@ -274,7 +264,7 @@ test('latchkey devnet reports a port that is in use', async (t) => {
 })
 
 test('latchkey devnet serves the indexer API on a separate port', async (t) => {
-  const { facts } = await startDevnet(t, ['--indexer-port', '0'])
+  const { facts } = await startHostedDevnet(t, ['--indexer-port', '0'])
   const { INDEXER_SERVER: server, INDEXER_PORT: port, INDEXER_URL: url } = facts.environment
   assert.equal(url, facts.indexerUrl)
   assert.equal(url, `${server}:${port}`)
@@ -283,6 +273,6 @@ test('latchkey devnet serves the indexer API on a separate port', async (t) => {
 })
 
 test('latchkey devnet warns if other machines can reach it', async (t) => {
-  const devnet = await startDevnet(t, ['--host', '0.0.0.0'])
+  const devnet = await startHostedDevnet(t, ['--host', '0.0.0.0'])
   await until('the warning', () => devnet.stderr().includes('can be reached from other machines'))
 })

@@ -4,17 +4,27 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { suite, type TestContext, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { Daemon, StartError } from '@latchkey/kmd'
 import { fastConfig } from '../support/daemon.test.helper.js'
-import { atEnd, configure, dataDirectory, run, start, temporaryDirectory, until } from './commands.test.helper.js'
+import {
+  atEnd,
+  configure,
+  dataDirectory,
+  run,
+  runHosted,
+  start,
+  startHosted,
+  temporaryDirectory,
+  until,
+} from './commands.test.helper.js'
 
 const usageLine = /^Usage:\n {2}kmd /m
 
 suite('flags', { concurrency: 2 }, () => {
   for (const flag of ['-h', '--help']) {
-    test(`${flag} prints the usage on stdout and exits 0`, async (t) => {
-      const { code, stdout, stderr } = await run(t, [flag])
+    test(`${flag} prints the usage on stdout and exits 0`, async () => {
+      const { code, stdout, stderr } = await runHosted([flag])
       assert.equal(code, 0)
       assert.equal(stderr, '')
       assert.match(stdout, usageLine)
@@ -48,7 +58,8 @@ suite('flags', { concurrency: 2 }, () => {
   ]
   for (const [title, args, message] of refused) {
     test(`${title}: exit 1, the text on both streams, the usage on stderr`, async (t) => {
-      const { code, stdout, stderr } = await run(t, args)
+      // One of them in a process, whose exit code is that of the command.
+      const { code, stdout, stderr } = await (args.length === 0 ? run(t, args) : runHosted(args))
       assert.equal(code, 1)
       assert.equal(stdout, `${message}\n`)
       assert.ok(stderr.startsWith(`Error: ${message}\n`), stderr)
@@ -59,7 +70,7 @@ suite('flags', { concurrency: 2 }, () => {
   const accepted: string[][] = [['-t', '60'], ['-t=60'], ['--timout-secs=60', 'extra']]
   for (const args of accepted) {
     test(`accepts ${args.join(' ')}, serves, and prints nothing`, async (t) => {
-      const kmd = await start(t, { args })
+      const kmd = await startHosted(t, { args })
       assert.equal((await kmd.call('GET', '/versions')).status, 200)
       assert.equal(await kmd.stop(), 0)
       assert.equal(kmd.output(), '')
@@ -71,7 +82,7 @@ suite('flags', { concurrency: 2 }, () => {
     for (const spell of [...spellings, (dir: string) => [`-d=${dir}`], (dir: string) => [`-d${dir}`]]) {
       // A configuration of two bytes is enough to show that this directory was read.
       const dataDir = dataDirectory(t, '[]')
-      assert.equal((await run(t, spell(dataDir))).code, 3)
+      assert.equal((await runHosted(spell(dataDir))).code, 3)
       assert.match(readFileSync(join(dataDir, 'kmd.log'), 'utf8'), /couldn't start kmd: /)
     }
   })
@@ -90,7 +101,7 @@ suite('exit 2: the log cannot be opened', { concurrency: 2 }, () => {
   test('because a file is in place of the data directory', async (t) => {
     const file = join(temporaryDirectory(t), 'file')
     writeFileSync(file, '')
-    const { code, stderr } = await run(t, ['-d', file])
+    const { code, stderr } = await runHosted(['-d', file])
     assert.equal(code, 2)
     assert.match(stderr, /^failed to open log file: /)
   })
@@ -98,7 +109,7 @@ suite('exit 2: the log cannot be opened', { concurrency: 2 }, () => {
   test('because a directory is in place of the log', async (t) => {
     const dataDir = temporaryDirectory(t)
     spawnSync('mkdir', [join(dataDir, 'kmd.log')])
-    const { code, stderr } = await run(t, ['-d', dataDir])
+    const { code, stderr } = await runHosted(['-d', dataDir])
     assert.equal(code, 2)
     assert.match(stderr, /^failed to open log file: /)
   })
@@ -150,18 +161,20 @@ suite('exit 3: the configuration', { concurrency: 2 }, () => {
     const dataDir = dataDirectory(t, false)
     const config = { address: '127.0.0.1:0', drivers: { sqlite: { wallets_dir: join(dataDir, 'a', 'b') } } }
     writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify(config))
-    await failsToStart(t, dataDir, /no such file or directory/)
+    await failsToStart(dataDir, /no such file or directory/)
     assert.equal(existsSync(join(dataDir, 'a')), false)
   })
 
   test('a process that cannot read its configuration reports it only in the log', async (t) => {
-    await failsToStart(t, dataDirectory(t, '{} x'), /kmd_config\.json is not JSON/)
+    const dataDir = dataDirectory(t, '{} x')
+    assert.deepEqual(await run(t, ['-d', dataDir]), { code: 3, stdout: '', stderr: '' })
+    assertNotStarted(dataDir, /kmd_config\.json is not JSON/)
   })
 
   test('scrypt below the minimum is accepted if allowed, and the minimum always', async (t) => {
     const least = { scrypt: { scrypt_n: 32768, scrypt_r: 1, scrypt_p: 32 } }
     for (const drivers of [fastConfig['drivers'], { sqlite: least }]) {
-      const kmd = await start(t, { settings: { drivers } })
+      const kmd = await startHosted(t, { settings: { drivers } })
       assert.equal(await kmd.stop(), 0)
     }
   })
@@ -171,14 +184,14 @@ suite('exit 3: token, address and a blank directory', { concurrency: 2 }, () => 
   test('a token that is too short', async (t) => {
     const dataDir = dataDirectory(t)
     writeFileSync(join(dataDir, 'kmd.token'), 'a'.repeat(63))
-    await failsToStart(t, dataDir, /provided APIToken too short\. Must be >= 64 characters/)
+    await failsToStart(dataDir, /provided APIToken too short\. Must be >= 64 characters/)
     assert.equal(readFileSync(join(dataDir, 'kmd.token'), 'utf8'), 'a'.repeat(63))
   })
 
   test('a token that is too long', async (t) => {
     const dataDir = dataDirectory(t)
     writeFileSync(join(dataDir, 'kmd.token'), `${'a'.repeat(257)}\n`)
-    await failsToStart(t, dataDir, /provided APIToken too long\. Must be <= 256 characters/)
+    await failsToStart(dataDir, /provided APIToken too long\. Must be <= 256 characters/)
   })
 
   test('an address that is in use: no other port is tried', async (t) => {
@@ -186,24 +199,24 @@ suite('exit 3: token, address and a blank directory', { concurrency: 2 }, () => 
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
     atEnd(t, () => new Promise((resolve) => taken.close(resolve)))
     const { port } = taken.address() as { port: number }
-    await failsToStart(t, dataDirectory(t, { address: `127.0.0.1:${port}` }), /address already in use/)
+    await failsToStart(dataDirectory(t, { address: `127.0.0.1:${port}` }), /address already in use/)
   })
 
   test('an address that this machine does not have', async (t) => {
-    await failsToStart(t, dataDirectory(t, { address: '192.0.2.1:0' }), /couldn't start kmd: /)
+    await failsToStart(dataDirectory(t, { address: '192.0.2.1:0' }), /couldn't start kmd: /)
   })
 
-  test('a blank data directory', async (t) => {
-    const { code, stdout } = await run(t, ['-d', ''])
+  test('a blank data directory', async () => {
+    const { code, stdout } = await runHosted(['-d', ''])
     assert.equal(code, 3)
     assert.equal(stdout, '')
   })
 
   test('the lock is released: the next start works', async (t) => {
     const dataDir = dataDirectory(t, { address: '192.0.2.1:0' })
-    assert.equal((await run(t, ['-d', dataDir])).code, 3)
+    assert.equal((await runHosted(['-d', dataDir])).code, 3)
     configure(dataDir, {})
-    const kmd = await start(t, { dataDir })
+    const kmd = await startHosted(t, { dataDir })
     assert.equal(await kmd.stop(), 0)
   })
 })
@@ -244,7 +257,7 @@ suite('exit 4: the data directory is in use', { concurrency: 2 }, () => {
     assert.match(readFileSync(join(dataDir, 'kmd.log'), 'utf8'), lockedReason)
     holder.stdin.end('\n')
     await ended
-    assert.equal(await (await start(t, { dataDir })).stop(), 0)
+    assert.equal(await (await startHosted(t, { dataDir })).stop(), 0)
   })
 
   test('flock(1) finds the lock taken while the daemon runs, and free after it exits', async (t) => {
@@ -273,8 +286,8 @@ async function exitCodeOf(dataDir: string): Promise<number> {
   }
 }
 
-async function failsToStart(t: TestContext, dataDir: string, reason: RegExp): Promise<void> {
-  assert.deepEqual(await run(t, ['-d', dataDir]), { code: 3, stdout: '', stderr: '' })
+async function failsToStart(dataDir: string, reason: RegExp): Promise<void> {
+  assert.deepEqual(await runHosted(['-d', dataDir]), { code: 3, stdout: '', stderr: '' })
   assertNotStarted(dataDir, reason)
 }
 

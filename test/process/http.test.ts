@@ -6,7 +6,7 @@ import {
   exchange,
   type Kmd,
   sleep,
-  start,
+  startHosted,
   statusesOf,
   statusOf,
   suiteScope,
@@ -19,11 +19,11 @@ suite('HTTP', { concurrency }, () => {
   const scope = suiteScope()
   let kmd: Kmd
   before(async () => {
-    kmd = await start(scope)
+    kmd = await startHosted(scope)
   })
 
   test('pipelined requests are answered in order', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const id = await kmd.create('w', 'pw')
     const slow = JSON.stringify({ wallet_id: id, wallet_password: 'wrong' })
     const requests = [
@@ -74,7 +74,7 @@ suite('HTTP', { concurrency }, () => {
   })
 
   test('accepts bodies in chunks, with extensions and trailers, in any pieces', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const create = (name: string) => `{"wallet_name":"${name}","wallet_driver_name":"sqlite","wallet_password":""}`
     const chunked = (body: string, size: number) => {
       const chunks = body.match(new RegExp(`.{1,${size}}`, 'g'))!

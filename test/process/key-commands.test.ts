@@ -4,9 +4,9 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
-import { startDevnet } from '../support/devnet.test.helper.js'
+import { startHostedDevnet } from '../support/devnet.test.helper.js'
 import { hostedLatchkey, latchkey, type Outcome, type RunOptions } from '../support/latchkey.test.helper.js'
-import { type Kmd, start, suiteScope, temporaryDirectory } from './commands.test.helper.js'
+import { type Kmd, start, startHosted, suiteScope, temporaryDirectory } from './commands.test.helper.js'
 
 suite('latchkey key', { timeout: 600_000 }, () => {
   const scope = suiteScope()
@@ -19,7 +19,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
   const unlock = (): Promise<string> => kmd.unlock(walletId, 'pw')
 
   before(async () => {
-    kmd = await start(scope)
+    kmd = await startHosted(scope)
     walletId = await kmd.create('keys', 'pw')
   })
 
@@ -63,7 +63,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
   })
 
   test('shows balances in ALGO and dollars from the given node', async (t) => {
-    const { facts } = await startDevnet(t)
+    const { facts } = await startHostedDevnet(t)
     const [account] = facts.accounts
     await kmd.create('rich', 'pw')
     await run('key import -w rich --mnemonic-fd 3', { descriptors: [account!.mnemonic] })

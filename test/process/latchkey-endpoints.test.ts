@@ -4,7 +4,7 @@ import { existsSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { suite, test } from 'node:test'
 import { version } from '@latchkey/kmd'
-import { type Kmd, start, startInProcess } from './commands.test.helper.js'
+import { type Kmd, startHosted, startInProcess } from './commands.test.helper.js'
 
 const wrongPassword = 'error decrypting. wrong password?'
 const prefix = '/latchkey/v1'
@@ -29,7 +29,7 @@ suite('endpoints of Latchkey', { concurrency: 2 }, () => {
   })
 
   test('health reports the state of the daemon and its directory', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const health = async () => await kmd.ok('GET', `${prefix}/health`)
     const { uptime_seconds = 0, command, ...fresh } = await health()
     assert.match(command?.at(-1) ?? '', /^\/.*latchkey/)
@@ -71,7 +71,7 @@ suite('endpoints of Latchkey', { concurrency: 2 }, () => {
   })
 
   test('changing the password rejects the old one, ends handles and keeps the keys', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const [id, other] = [await kmd.create('w', 'old'), await kmd.create('other', 'old')]
     const handles = [await kmd.unlock(id, 'old'), await kmd.unlock(id, 'old')]
     const otherHandle = await kmd.unlock(other, 'old')
@@ -96,7 +96,7 @@ suite('endpoints of Latchkey', { concurrency: 2 }, () => {
     await kmd.unlock(other, 'old')
 
     await kmd.stop('SIGKILL')
-    const again = await start(t, { dataDir: kmd.dataDir })
+    const again = await startHosted(t, { dataDir: kmd.dataDir })
     assert.equal((await again.tryUnlock(id, 'old')).status, 401)
     assert.equal(await exportKey(again, await again.unlock(id, 'new'), address, 'new'), before)
   })

@@ -7,12 +7,11 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { fastConfig, kmdCommand } from '../support/daemon.test.helper.js'
+import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { missingProgram } from '../support/programs.test.helper.js'
 import { atEnd, until } from './commands.test.helper.js'
 
 const command = join(dirname(kmdCommand), 'latchkey')
-
-type Outcome = { code: number | null; stdout: string; stderr: string }
 
 function run(args: string[], home = '/nonexistent'): Promise<Outcome> {
   return new Promise((resolve) => {
@@ -28,6 +27,10 @@ function temporaryHome(t: TestContext): { home: string; dataDir: string } {
   atEnd(t, () => rmSync(home, { recursive: true, force: true }))
   return { home, dataDir: join(home, '.latchkey', 'kmd-v0.5') }
 }
+
+/** Runs a command like `run`, in a process that ran others before. */
+const runHosted = (args: string[], home = '/nonexistent'): Promise<Outcome> =>
+  hostedLatchkey(args, { env: { ...process.env, HOME: home } })
 
 /** Runs the daemon in the foreground on a free port, with fast settings. */
 async function runDaemon(t: TestContext, home: string, dataDir: string, args: string[] = []) {
@@ -56,21 +59,21 @@ const sh = (line: string): Promise<string> =>
 suite('latchkey', { concurrency: 2 }, () => {
   test('prints its help and its version', async () => {
     for (const args of [[], ['help'], ['--help'], ['-h']]) {
-      const { code, stdout } = await run(args)
+      const { code, stdout } = await (args.length === 0 ? run(args) : runHosted(args))
       assert.equal(code, 0)
       for (const word of ['latchkey <command>', 'Start:', 'Pay:', 'Keys:', 'Agents:', 'Operate:', 'latchkey help all'])
         assert.ok(stdout.includes(word), word)
       assert.equal(stdout.match(/^ {2}[a-z]+(?: [a-z]+)? {2,}\S/gm)?.length, 10, 'ten commands')
       assert.ok(stdout.split('\n').length <= 30, 'fits a screen')
     }
-    const all = await run(['help', 'all'])
+    const all = await runHosted(['help', 'all'])
     assert.equal(all.code, 0)
     for (const word of ['latchkey <command>', 'kmd', 'token rotate', 'devnet accounts', 'help exit-codes'])
       assert.ok(all.stdout.includes(word), word)
     const { version } = JSON.parse(readFileSync(new URL('../../../packages/kmd/package.json', import.meta.url), 'utf8'))
     assert.equal((await run(['--version'])).stdout, `${version}\n`)
     for (const name of ['kmd', 'token rotate']) {
-      const { code, stdout } = await run([...name.split(' '), '--help'])
+      const { code, stdout } = await runHosted([...name.split(' '), '--help'])
       assert.equal(code, 0)
       assert.match(stdout, new RegExp(`latchkey ${name} \\[options\\]`))
     }
@@ -102,7 +105,8 @@ suite('latchkey', { concurrency: 2 }, () => {
       [['kmd', '--node', 'ftp://x'], /--node must be an http or https URL/],
     ]
     for (const [args, message] of wrong) {
-      const { code, stdout, stderr } = await run(args)
+      // The first in a process, whose exit code is that of the command.
+      const { code, stdout, stderr } = await (args[0] === 'nope' ? run(args) : runHosted(args))
       assert.equal(code, 2, args.join(' '))
       assert.match(stderr, message)
       assert.match(stderr, /^[^\n]+\n$/, 'one line')
@@ -120,8 +124,8 @@ suite('an error with --json', () => {
       [['contact', 'list', '--nope'], 2, 'unknown_option'],
     ]
     for (const [args, expected, errorCode] of cases) {
-      const plain = await run(args, home)
-      const { code, stdout, stderr } = await run([...args, '--json'], home)
+      const plain = await runHosted(args, home)
+      const { code, stdout, stderr } = await runHosted([...args, '--json'], home)
       assert.deepEqual([plain.code, code], [expected, expected], args.join(' '))
       assert.equal(stderr, plain.stderr)
       assert.equal(plain.stdout, '')
@@ -218,11 +222,11 @@ suite('latchkey kmd', { concurrency: 2 }, () => {
     const broken = join(home, 'broken')
     mkdirSync(broken, { mode: 0o700 })
     writeFileSync(join(broken, 'kmd_config.json'), '{"session_lifetime_secs":-1}')
-    const failed = await run(['kmd', '-d', broken])
+    const failed = await runHosted(['kmd', '-d', broken])
     assert.deepEqual([failed.code, failed.stdout], [3, ''])
     assert.match(failed.stderr, /session_lifetime_secs must be an integer of at least 0/)
     chmodSync(broken, 0o755)
-    assert.match((await run(['kmd', '-d', broken])).stderr, /other users can read .*; run: chmod 700/)
+    assert.match((await runHosted(['kmd', '-d', broken])).stderr, /other users can read .*; run: chmod 700/)
   })
 })
 
@@ -235,24 +239,24 @@ suite('latchkey token rotate', { concurrency: 2 }, () => {
       (await fetch(`${address}/v1/wallets`, { headers: { 'X-KMD-API-Token': token } })).status
     const old = readFileSync(tokenFile, 'utf8')
     assert.equal(await statusWith(old), 200)
-    const { code, stdout, stderr } = await run(['token', 'rotate'], home)
+    const { code, stdout, stderr } = await runHosted(['token', 'rotate'], home)
     assert.deepEqual([code, stderr], [0, ''])
     const fresh = readFileSync(tokenFile, 'utf8')
     assert.notEqual(fresh, old)
     assert.deepEqual([await statusWith(fresh), await statusWith(old)], [200, 401])
     assert.ok(!stdout.includes(fresh) && !stdout.includes(old))
-    const again = await run(['token', 'rotate', '--json'], home)
+    const again = await runHosted(['token', 'rotate', '--json'], home)
     assert.deepEqual(JSON.parse(again.stdout), { tokenFile, daemon: 'running' })
   })
 
   test('works without a daemon and after one was killed, but not without a directory', async (t) => {
     const { home, dataDir } = temporaryHome(t)
-    const missing = await run(['token', 'rotate'], home)
+    const missing = await runHosted(['token', 'rotate'], home)
     assert.equal(missing.code, 3)
     assert.match(missing.stderr, /does not exist; start the daemon in that directory first/)
     mkdirSync(dataDir, { recursive: true })
     writeFileSync(join(dataDir, 'kmd.net'), '127.0.0.1:1')
-    const { code, stdout } = await run(['token', 'rotate'], home)
+    const { code, stdout } = await runHosted(['token', 'rotate'], home)
     assert.equal(code, 0)
     assert.match(stdout, /No daemon is running/)
     assert.equal(statSync(join(dataDir, 'kmd.token')).mode & 0o777, 0o600)

@@ -11,7 +11,7 @@ import {
   exchange,
   type Kmd,
   sleep,
-  start,
+  startHosted,
   statusesOf,
   statusOf,
   suiteScope,
@@ -26,7 +26,7 @@ suite('sizes', { concurrency }, () => {
   const scope = suiteScope()
   let kmd: Kmd
   before(async () => {
-    kmd = await start(scope)
+    kmd = await startHosted(scope)
   })
 
   const limit = 1024 * 1024
@@ -87,7 +87,7 @@ suite('sizes', { concurrency }, () => {
   })
 
   test('a peer that sends requests and hardly reads does not fill the memory', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const beforehand = await residentBytes(kmd)
     const { socket, received } = await dial(t, kmd.port)
     socket.pause()

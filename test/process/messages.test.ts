@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { startDevnet } from '../support/devnet.test.helper.js'
+import { startHostedDevnet } from '../support/devnet.test.helper.js'
 import { hostedLatchkey } from '../support/latchkey.test.helper.js'
 import { atEnd, temporaryDirectory } from './commands.test.helper.js'
 
@@ -60,7 +60,7 @@ suite('messages of the commands', { concurrency: 2, timeout: 600_000 }, () => {
     const none = join(home, 'none')
     const url = 'http://127.0.0.1:9/'
     const own = { AVM_PRIVATE_KEY: secretKey }
-    const { facts } = await startDevnet({ after: (work) => atEnd(t, work) })
+    const { facts } = await startHostedDevnet({ after: (work) => atEnd(t, work) })
     const node = ['--network', 'local', '--node', facts.url]
     const cases: [string[], { [name: string]: string }, number, string][] = [
       [['pay', url, ...node, '--max', 'foo'], own, 3, '"foo" is not a price; write --max like "$0.01"'],

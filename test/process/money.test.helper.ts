@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as algosdk from 'algosdk'
-import { type DevnetFacts, get, latchkeyCommand, startDevnet } from '../support/devnet.test.helper.js'
+import { type DevnetFacts, get, latchkeyCommand, startHostedDevnet } from '../support/devnet.test.helper.js'
 import { hostedLatchkey, latchkey, type Outcome, type RunOptions } from '../support/latchkey.test.helper.js'
 import { type OpenTerminal, openTerminal } from '../support/terminal.test.helper.js'
-import { type Json, type Kmd, type Scope, start, temporaryDirectory } from './commands.test.helper.js'
+import { type Json, type Kmd, type Scope, startHosted, temporaryDirectory } from './commands.test.helper.js'
 
 export type Secret = { address: string; secretKey: Uint8Array }
 
@@ -41,7 +41,7 @@ export class Money {
 
   static async start(t: Scope, devnetArgs: readonly string[] = []): Promise<Money> {
     const home = temporaryDirectory(t)
-    const [kmd, { facts }] = await Promise.all([start(t), startDevnet(t, devnetArgs)])
+    const [kmd, { facts }] = await Promise.all([startHosted(t), startHostedDevnet(t, devnetArgs)])
     const money = new Money(home, kmd, facts)
     const { alice, bob, carol } = money.accounts
     await money.createWallet('spending', [alice])

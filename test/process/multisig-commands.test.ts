@@ -6,7 +6,7 @@ import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { missingProgram } from '../support/programs.test.helper.js'
 import { openTerminal } from '../support/terminal.test.helper.js'
-import { type Kmd, start, suiteScope } from './commands.test.helper.js'
+import { type Kmd, startHosted, suiteScope } from './commands.test.helper.js'
 
 suite('latchkey multisig', { timeout: 600_000 }, () => {
   const scope = suiteScope()
@@ -16,7 +16,7 @@ suite('latchkey multisig', { timeout: 600_000 }, () => {
   let address: string
 
   before(async () => {
-    kmd = await start(scope)
+    kmd = await startHosted(scope)
     const own = await kmd.generate(await kmd.unlock(await kmd.create('shared', ''), ''))
     members = [strangers[0]!, own, strangers[1]!]
     address = algosdk.multisigAddress({ version: 1, threshold: 2, addrs: members }).toString()
@@ -109,7 +109,7 @@ suite('latchkey multisig', { timeout: 600_000 }, () => {
   })
 
   test('names the next step for an empty list', async (t) => {
-    const { dataDir } = await start(t)
+    const { dataDir } = await startHosted(t)
     await hostedLatchkey(['wallet', 'new', 'w', '--no-password'], { dataDir })
     const { code, stdout, stderr } = await hostedLatchkey(['multisig', 'list', '--no-password'], { dataDir })
     assert.deepEqual([code, stdout], [0, ''])

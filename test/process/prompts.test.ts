@@ -6,12 +6,12 @@ import { suite, test } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import { missingProgram } from '../support/programs.test.helper.js'
 import { openTerminal } from '../support/terminal.test.helper.js'
-import { type Kmd, type Scope, start, suiteScope, temporaryDirectory } from './commands.test.helper.js'
+import { type Kmd, type Scope, startHosted, suiteScope, temporaryDirectory } from './commands.test.helper.js'
 
 suite('prompts on a terminal', { timeout: 600_000, skip: missingProgram('python3') }, () => {
   const scope = suiteScope()
   const directory = temporaryDirectory(scope)
-  const starting = start(scope)
+  const starting = startHosted(scope)
 
   async function latchkey(t: Scope, ...args: string[]) {
     const kmd = await starting

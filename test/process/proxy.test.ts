@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, suite, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
-import { hostedLatchkey, latchkey } from '../support/latchkey.test.helper.js'
+import { hostedLatchkey } from '../support/latchkey.test.helper.js'
 import { atEnd, type Json, suiteScope, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Facts = { devnet: { url: string }; kmd: { dataDir: string }; seller: { url: string } }
@@ -104,8 +104,11 @@ suite('latchkey proxy', { timeout: 600_000 }, () => {
   })
 
   test('names what is missing', async () => {
-    assert.match((await latchkey(['proxy'])).stderr, /--to is missing/)
-    assert.match((await latchkey(['proxy', '--to', 'ftp://x'])).stderr, /--to cannot be/)
-    assert.match((await latchkey(['proxy', '--to', 'https://x'], { home: directory })).stderr, /no agent to pay with/)
+    assert.match((await hostedLatchkey(['proxy'])).stderr, /--to is missing/)
+    assert.match((await hostedLatchkey(['proxy', '--to', 'ftp://x'])).stderr, /--to cannot be/)
+    assert.match(
+      (await hostedLatchkey(['proxy', '--to', 'https://x'], { home: directory })).stderr,
+      /no agent to pay with/,
+    )
   })
 })

@@ -14,6 +14,7 @@ import {
   type Kmd,
   sleep,
   start,
+  startHosted,
   statusOf,
   timed,
   until,
@@ -57,7 +58,7 @@ suite('signals', { concurrency: 3 }, () => {
   })
 
   test('a request in progress is finished and answered, and new ones are rejected', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const id = await kmd.create('held', 'pw')
     const release = await holdDatabase(t, kmd.walletPath(`held.${id}.db`))
     const answered = kmd.tryUnlock(id, 'pw')
@@ -73,7 +74,7 @@ suite('signals', { concurrency: 3 }, () => {
   })
 
   test('a response in progress is sent in full', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const { socket, received, closed } = await dial(t, kmd.port)
     // More than fits in the system's buffers, to a peer that reads late.
     socket.once('data', () => socket.pause())
@@ -107,7 +108,7 @@ suite('signals', { concurrency: 3 }, () => {
   })
 
   test('a second signal changes nothing', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const id = await kmd.create('held', 'pw')
     const release = await holdDatabase(t, kmd.walletPath(`held.${id}.db`))
     const answered = kmd.tryUnlock(id, 'pw')
@@ -120,7 +121,7 @@ suite('signals', { concurrency: 3 }, () => {
   })
 
   test('SIGHUP is ignored', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     for (let i = 0; i < 3; i++) kmd.signal('SIGHUP')
     await sleep(200)
     assert.equal((await kmd.call('GET', '/v1/wallets')).status, 200)
@@ -139,7 +140,7 @@ suite('idle timeout', { concurrency: 6 }, () => {
   })
 
   test('0 means never', async (t) => {
-    const kmd = await start(t, { args: ['-t', '0'] })
+    const kmd = await startHosted(t, { args: ['-t', '0'] })
     await sleep(1_500)
     assert.equal((await kmd.call('GET', '/v1/wallets')).status, 200)
   })
@@ -151,7 +152,7 @@ suite('idle timeout', { concurrency: 6 }, () => {
   ]
   for (const [title, use, status] of restarting) {
     test(`is restarted by ${title}`, async (t) => {
-      const kmd = await start(t, { args: ['-t', '3'] })
+      const kmd = await startHosted(t, { args: ['-t', '3'] })
       const lastUsedAt = await useFor(kmd, 4_500, async () => assert.equal(await use(kmd), status))
       // The daemon was used, so it runs well beyond three seconds and exits three seconds after the last use.
       assert.equal(await kmd.exited, 0)
@@ -170,7 +171,7 @@ suite('idle timeout', { concurrency: 6 }, () => {
     ['a foreign host', (kmd) => kmd.call('GET', '/v1/wallets', undefined, { headers: { Host: 'example.com' } })],
   ]
   test(`is not restarted by ${ignored.map(([title]) => title).join(', ')}`, async (t) => {
-    const kmd = await start(t, { args: ['-t', '3'] })
+    const kmd = await startHosted(t, { args: ['-t', '3'] })
     const giveUpAt = performance.now() + 60_000
     let calls = 0
     let isOver = false

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { suite, test } from 'node:test'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { holdDatabase, type Kmd, sleep, start, timed } from './commands.test.helper.js'
+import { holdDatabase, type Kmd, sleep, startHosted, timed } from './commands.test.helper.js'
 
 /** One of these tests waits five seconds for a lock; the others run meanwhile. */
 const concurrency = 4
@@ -27,7 +27,7 @@ async function walletWithKey(kmd: Kmd, name: string) {
 suite('vanishing files', { concurrency }, () => {
   suite('a wallet file under an open handle', { concurrency: 2 }, () => {
     test('that is removed is an error and is not created again; once restored, it works again', async (t) => {
-      const kmd = await start(t)
+      const kmd = await startHosted(t)
       const { id, handle, address, file } = await walletWithKey(kmd, 'w')
       renameSync(file, kmd.path('aside'))
       const key = { wallet_handle_token: handle, address, wallet_password: 'pw' }
@@ -51,7 +51,7 @@ suite('vanishing files', { concurrency }, () => {
     })
 
     test('that is replaced by another wallet is rejected', async (t) => {
-      const kmd = await start(t)
+      const kmd = await startHosted(t)
       const [one, two] = [await walletWithKey(kmd, 'one'), await walletWithKey(kmd, 'two')]
       renameSync(one.file, kmd.path('aside'))
       copyFileSync(two.file, one.file)
@@ -65,7 +65,7 @@ suite('vanishing files', { concurrency }, () => {
     })
 
     test('that becomes garbage, or empty, is an error; once restored, it works again', async (t) => {
-      const kmd = await start(t)
+      const kmd = await startHosted(t)
       const { handle, address, file } = await walletWithKey(kmd, 'w')
       renameSync(file, kmd.path('aside'))
       for (const content of ['', 'this is not a database '.repeat(1000)]) {
@@ -79,7 +79,7 @@ suite('vanishing files', { concurrency }, () => {
     })
 
     test('that is restored from a copy without a key no longer signs with it', async (t) => {
-      const kmd = await start(t)
+      const kmd = await startHosted(t)
       const { handle, address, file } = await walletWithKey(kmd, 'w')
       const exportKey = () =>
         kmd.call('POST', '/v1/key/export', { wallet_handle_token: handle, address, wallet_password: 'pw' })
@@ -105,7 +105,7 @@ suite('vanishing files', { concurrency }, () => {
 
   suite('a database that another program has locked', { concurrency: 2 }, () => {
     test('is waited for', async (t) => {
-      const kmd = await start(t)
+      const kmd = await startHosted(t)
       const { id, handle, address, file } = await walletWithKey(kmd, 'w')
       const release = await holdDatabase(t, file)
       let isReleased = false
@@ -126,7 +126,7 @@ suite('vanishing files', { concurrency }, () => {
     })
 
     test('is given up after five seconds', async (t) => {
-      const kmd = await start(t)
+      const kmd = await startHosted(t)
       const { id, handle, file, address } = await walletWithKey(kmd, 'w')
       const other = await kmd.create('other', '')
       const release = await holdDatabase(t, file)
@@ -158,8 +158,8 @@ suite('vanishing files', { concurrency }, () => {
 
   suite('the wallets directory', { concurrency: 2 }, () => {
     test('added, renamed and removed files show in the next listing', async (t) => {
-      const kmd = await start(t)
-      const other = await start(t)
+      const kmd = await startHosted(t)
+      const other = await startHosted(t)
       const { id, address, file } = await walletWithKey(other, 'guest')
       await kmd.create('host', '')
       assert.deepEqual(await kmd.walletNames(), ['host'])
@@ -178,7 +178,7 @@ suite('vanishing files', { concurrency }, () => {
     })
 
     test('a name that another program changed in the file shows in the next listing', async (t) => {
-      const kmd = await start(t)
+      const kmd = await startHosted(t)
       const { file, handle } = await walletWithKey(kmd, 'before')
       assert.deepEqual(await kmd.walletNames(), ['before'])
       const database = new DatabaseSync(file)
@@ -190,7 +190,7 @@ suite('vanishing files', { concurrency }, () => {
     })
 
     test('two files with one id are listed, but neither is opened', async (t) => {
-      const kmd = await start(t)
+      const kmd = await startHosted(t)
       const { id, file } = await walletWithKey(kmd, 'twin')
       copyFileSync(file, kmd.walletPath('copy.db'))
       assert.deepEqual(await kmd.walletNames(), ['twin', 'twin'])
@@ -205,7 +205,7 @@ suite('vanishing files', { concurrency }, () => {
     })
 
     test('files that are not wallets are ignored', async (t) => {
-      const kmd = await start(t)
+      const kmd = await startHosted(t)
       const { id, file } = await walletWithKey(kmd, 'w')
       writeFileSync(kmd.walletPath('empty.db'), '')
       writeFileSync(kmd.walletPath('garbage.db'), 'garbage'.repeat(2_000))
@@ -228,13 +228,13 @@ suite('vanishing files', { concurrency }, () => {
       assert.deepEqual(await kmd.walletNames(), ['w'])
       await kmd.unlock(id, 'pw')
       assert.equal(await kmd.stop(), 0)
-      const again = await start(t, { dataDir: kmd.dataDir })
+      const again = await startHosted(t, { dataDir: kmd.dataDir })
       assert.deepEqual(await again.walletNames(), ['w'])
       assert.equal(existsSync(kmd.walletPath('empty.db')), true)
     })
 
     test("that is removed is 500 with the system's message; once restored, everything works", async (t) => {
-      const kmd = await start(t)
+      const kmd = await startHosted(t)
       const { id, handle, address } = await walletWithKey(kmd, 'w')
       renameSync(kmd.walletPath(), kmd.path('moved'))
       const message = `open ${kmd.walletPath()}: no such file or directory`

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
-import { type Kmd, sleep, start, type TestResponse, timed, until } from './commands.test.helper.js'
+import { type Kmd, sleep, startHosted, type TestResponse, timed, until } from './commands.test.helper.js'
 
 const wrongPassword = 'error decrypting. wrong password?'
 /** Waits are a quarter of a second and its doublings; anything without a wait is far quicker than the first. */
@@ -48,7 +48,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
   test('wrong passwords for one wallet', { concurrency: true }, async (t) => {
     // One daemon for all tests: counts are kept by wallet, and starting other daemons would take the time that is
     // measured here.
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
 
     const doubling = t.test(
       'the first three are free, then each one doubles the wait; the right one resets it',
@@ -146,7 +146,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
   })
 
   test('survive a restart, in a file that reveals nothing else', async (t) => {
-    const first = await start(t)
+    const first = await startHosted(t)
     const id = await first.create('w', 'pw')
     for (let i = 0; i < 5; i++) await guess(first, id)
     assert.equal(await first.stop('SIGKILL'), 'SIGKILL')
@@ -154,7 +154,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
     assert.equal(statSync(file).mode & 0o077, 0)
     const kept = JSON.parse(readFileSync(file, 'utf8'))
     assert.deepEqual(Object.keys(kept), [id])
-    const second = await start(t, { dataDir: first.dataDir })
+    const second = await startHosted(t, { dataDir: first.dataDir })
     // The next attempt is the sixth, not the first: it is checked a second after the last one, and counted with them.
     await guess(second, id)
     assert.ok(Date.now() - kept[id].lastFailureMs > 950)
@@ -162,7 +162,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
   })
 
   test('waits above ten seconds are 429 with Retry-After immediately, also for the correct password', async (t) => {
-    const first = await start(t)
+    const first = await startHosted(t)
     const [id, other] = [await first.create('w', 'pw'), await first.create('other', 'pw')]
     const handle = await first.unlock(id, 'pw')
     assert.equal((await first.call('POST', '/v1/key/export', { wallet_handle_token: handle })).status, 400)
@@ -175,7 +175,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
     const lastFailureMs = Date.now()
     kept[id] = { ...kept[id], streak: 10, lastFailureMs }
     writeFileSync(file, JSON.stringify(kept))
-    const second = await start(t, { dataDir: first.dataDir })
+    const second = await startHosted(t, { dataDir: first.dataDir })
     for (const password of ['guess', 'pw']) {
       const { result, elapsedMs } = await timed(second.tryUnlock(id, password))
       assert.equal(result.status, 429)
@@ -193,16 +193,16 @@ suite('wrong passwords', { concurrency: 2 }, () => {
   })
 
   test('a damaged file of counts does not prevent unlocking', async (t) => {
-    const first = await start(t)
+    const first = await startHosted(t)
     const id = await first.create('w', 'pw')
     await first.stop()
     writeFileSync(first.path('latchkey_failures.json'), '{"x":')
-    const second = await start(t, { dataDir: first.dataDir })
+    const second = await startHosted(t, { dataDir: first.dataDir })
     await assertAtOnce(() => second.unlock(id, 'pw'), 'unlocking')
     await second.stop()
     const entries = { [id]: { streak: '9', level: 1, lastFailureMs: -1 }, x: { streak: 1e9 } }
     writeFileSync(first.path('latchkey_failures.json'), JSON.stringify(entries))
-    const third = await start(t, { dataDir: first.dataDir })
+    const third = await startHosted(t, { dataDir: first.dataDir })
     await assertAtOnce(() => third.unlock(id, 'pw'), 'unlocking')
   })
 })

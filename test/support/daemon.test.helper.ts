@@ -8,13 +8,14 @@
  * Without `dir` the daemon gets a temporary directory, which `stop` and `kill` remove. A test that starts a second
  * daemon on the files of the first creates the directory itself (`makeDataDir`) and removes it.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import * as http from 'node:http'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { startHosted } from './commandHost.test.helper.js'
 
 /** The root of the checkout: this file runs as test/dist/support/daemon.js. */
 export const root = fileURLToPath(new URL('../../../', import.meta.url))
@@ -69,7 +70,7 @@ export type TestDaemon = {
   baseUrl: string
   token: string
   pid: number
-  child: ChildProcess
+  child: { kill: (signal: NodeJS.Signals) => unknown; readonly exitCode: number | null }
   /** The exit code or signal, once the process has exited. */
   exited: Promise<number | NodeJS.Signals>
   /** Returns the output of the process on stdout and stderr. */
@@ -94,32 +95,31 @@ export function removeDataDir(dir: string): void {
 }
 
 export async function startDaemon(options: StartOptions = {}): Promise<TestDaemon> {
+  return startWith(spawnDaemon, options)
+}
+
+/** Starts a daemon like `startDaemon`, in a process that ran others before; see `startHosted`. `kill` stops it, too. */
+export async function startHostedDaemon(options: StartOptions = {}): Promise<TestDaemon> {
+  return startWith(hostDaemon, options)
+}
+
+type Launched = Pick<TestDaemon, 'pid' | 'child' | 'exited' | 'output'> & { kill: () => Promise<unknown> }
+
+async function startWith(
+  launch: (args: readonly string[], env: NodeJS.ProcessEnv) => Launched,
+  options: StartOptions,
+): Promise<TestDaemon> {
   const dir = options.dir ?? makeDataDir()
   const cleanUp = options.dir === undefined ? () => removeDataDir(dir) : () => {}
   if (options.config !== null) {
     writeFileSync(join(dir, 'kmd_config.json'), JSON.stringify({ ...fastConfig, ...options.config }))
   }
   if (options.token !== null) writeFileSync(join(dir, 'kmd.token'), options.token ?? defaultToken)
-  const child = spawn(kmdCommand, ['-d', dir, ...(options.args ?? [])], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: {
-      ...process.env,
-      PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH'] ?? ''}`,
-      ...options.env,
-    },
-  })
-  const killWithTest = (): void => void child.kill('SIGKILL')
-  process.once('exit', killWithTest)
-  const parts: Buffer[] = []
-  child.stdout.on('data', (part: Buffer) => parts.push(part))
-  child.stderr.on('data', (part: Buffer) => parts.push(part))
-  const output = (): string => Buffer.concat(parts).toString()
-  const exited = once(child, 'close').then(([code, signal]) => {
-    process.removeListener('exit', killWithTest)
-    return (code ?? signal) as number | NodeJS.Signals
-  })
+  const path = `${dirname(process.execPath)}${delimiter}${process.env['PATH'] ?? ''}`
+  const launched = launch(['-d', dir, ...(options.args ?? [])], { ...process.env, PATH: path, ...options.env })
+  const { pid, child, exited, output } = launched
   try {
-    const address = await untilListening({ child, dir, output, exited, timeoutMs: options.timeoutMs ?? 180_000 })
+    const address = await untilListening({ pid, dir, output, exited, timeoutMs: options.timeoutMs ?? 180_000 })
     const token = readFileSync(join(dir, 'kmd.token'), 'utf8').split('\n')[0]!
     const call = client(address, token)
     return {
@@ -127,7 +127,7 @@ export async function startDaemon(options: StartOptions = {}): Promise<TestDaemo
       address,
       baseUrl: `http://${address}`,
       token,
-      pid: child.pid!,
+      pid,
       child,
       exited,
       output,
@@ -139,17 +139,51 @@ export async function startDaemon(options: StartOptions = {}): Promise<TestDaemo
         return code
       },
       kill: async () => {
-        child.kill('SIGKILL')
-        await exited
+        await launched.kill()
         cleanUp()
       },
     }
   } catch (error) {
-    child.kill('SIGKILL')
-    await exited.catch(() => {})
+    await launched.kill().catch(() => {})
     cleanUp()
     throw error
   }
+}
+
+function spawnDaemon(args: readonly string[], env: NodeJS.ProcessEnv): Launched {
+  const child = spawn(kmdCommand, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
+  const killWithTest = (): void => void child.kill('SIGKILL')
+  process.once('exit', killWithTest)
+  const parts: Buffer[] = []
+  child.stdout.on('data', (part: Buffer) => parts.push(part))
+  child.stderr.on('data', (part: Buffer) => parts.push(part))
+  const exited = once(child, 'close').then(([code, signal]) => {
+    process.removeListener('exit', killWithTest)
+    return (code ?? signal) as number | NodeJS.Signals
+  })
+  const kill = (): Promise<unknown> => {
+    child.kill('SIGKILL')
+    return exited
+  }
+  return { pid: child.pid!, child, exited, output: () => Buffer.concat(parts).toString(), kill }
+}
+
+function hostDaemon(args: readonly string[], env: NodeJS.ProcessEnv): Launched {
+  let text = ''
+  const server = startHosted({ command: 'kmd', args, env }, (_name, piece) => {
+    text += piece
+  })
+  let exitCode: number | null = null
+  void server.ended.then((end) => {
+    exitCode = typeof end === 'number' ? end : null
+  })
+  const child = {
+    kill: (signal: NodeJS.Signals) => server.kill(signal),
+    get exitCode() {
+      return exitCode
+    },
+  }
+  return { pid: server.pid, child, exited: server.ended, output: () => text, kill: server.end }
 }
 
 /** Sends one request on a new connection. */
@@ -196,7 +230,7 @@ function toTestResponse(response: http.IncomingMessage, body: Buffer): TestRespo
 }
 
 type Starting = {
-  child: ChildProcess
+  pid: number
   dir: string
   output: () => string
   exited: Promise<number | NodeJS.Signals>
@@ -204,7 +238,7 @@ type Starting = {
 }
 
 /** kmd.pid is written after kmd.net, so the pid of this process means that both files belong to it. */
-async function untilListening({ child, dir, output, exited, timeoutMs }: Starting): Promise<string> {
+async function untilListening({ pid, dir, output, exited, timeoutMs }: Starting): Promise<string> {
   let end: number | NodeJS.Signals | undefined
   exited.then(
     (code) => {
@@ -217,7 +251,7 @@ async function untilListening({ child, dir, output, exited, timeoutMs }: Startin
   const deadline = Date.now() + timeoutMs
   while (Date.now() < deadline) {
     if (end !== undefined) throw new DaemonEndedError(end, output(), readIfThere(join(dir, 'kmd.log')))
-    if (readIfThere(join(dir, 'kmd.pid')) === String(child.pid)) return readFileSync(join(dir, 'kmd.net'), 'utf8')
+    if (readIfThere(join(dir, 'kmd.pid')) === String(pid)) return readFileSync(join(dir, 'kmd.net'), 'utf8')
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
   throw new Error(`kmd was not listening after ${timeoutMs} ms: ${output()}`)

@@ -1,11 +1,12 @@
 /** Runs `latchkey devnet` in a process, and creates payments for it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { Address, Ed25519, Mnemonic, Submission, Transaction } from '@latchkey/algorand'
+import { startHosted } from './commandHost.test.helper.js'
+import { latchkeyCommand } from './latchkeyCommand.test.helper.js'
 import './stateHome.test.helper.js'
 
-export const latchkeyCommand = fileURLToPath(new URL('../../../packages/cli/bin/latchkey.js', import.meta.url))
+export { latchkeyCommand }
 
 export type DevnetFacts = {
   url: string
@@ -22,7 +23,7 @@ export type DevnetFacts = {
 
 export type RunningDevnet = {
   facts: DevnetFacts
-  child: ChildProcess
+  child: Pick<ChildProcess, 'kill'>
   /** The exit code, or undefined after a signal. */
   exited: Promise<number | undefined>
   stderr: () => string
@@ -31,22 +32,48 @@ export type RunningDevnet = {
 type Scope = { after: (work: () => unknown) => void }
 
 export async function startDevnet(t: Scope, args: readonly string[] = []): Promise<RunningDevnet> {
-  const child = spawn(process.execPath, [latchkeyCommand, 'devnet', '--port', '0', '--json', ...args])
+  const child = spawn(process.execPath, [latchkeyCommand, ...devnetArgs, ...args])
   t.after(() => child.kill('SIGKILL'))
   const exited = once(child, 'close').then(([code]) => (code as number | null) ?? undefined)
-  let stdout = ''
-  let stderr = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
-  await new Promise<void>((resolve, reject) => {
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text
-      if (stdout.includes('\n')) resolve()
+  const output = new Output()
+  child.stdout.setEncoding('utf8').on('data', (text: string) => output.add('stdout', text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => output.add('stderr', text))
+  return { facts: await output.facts(exited), child, exited, stderr: () => output.stderr }
+}
+
+/** Runs a devnet like `startDevnet`, in a process that ran others before; see `startHosted`. */
+export async function startHostedDevnet(t: Scope, args: readonly string[] = []): Promise<RunningDevnet> {
+  const output = new Output()
+  const call = { command: 'latchkey', args: [...devnetArgs, ...args], env: process.env } as const
+  const server = startHosted(call, (name, text) => output.add(name, text))
+  t.after(() => server.end())
+  const exited = server.ended.then((code) => (typeof code === 'number' ? code : undefined))
+  const kill = (signal?: NodeJS.Signals | number): boolean => {
+    server.kill(signal as NodeJS.Signals)
+    return true
+  }
+  return { facts: await output.facts(exited), child: { kill }, exited, stderr: () => output.stderr }
+}
+
+const devnetArgs = ['devnet', '--port', '0', '--json'] as const
+
+class Output {
+  stdout = ''
+  stderr = ''
+  #onLine = (): void => {}
+
+  add(name: 'stdout' | 'stderr', text: string): void {
+    this[name] += text
+    if (this.stdout.includes('\n')) this.#onLine()
+  }
+
+  async facts(exited: Promise<number | undefined>): Promise<DevnetFacts> {
+    await new Promise<void>((resolve, reject) => {
+      this.#onLine = resolve
+      void exited.then((code) => reject(new Error(`the devnet ended with code ${code}: ${this.stderr}`)))
     })
-    void exited.then((code) => reject(new Error(`the devnet ended with code ${code}: ${stderr}`)))
-  })
-  return { facts: JSON.parse(stdout) as DevnetFacts, child, exited, stderr: () => stderr }
+    return JSON.parse(this.stdout) as DevnetFacts
+  }
 }
 
 export type Payment = { from: string; to: string; microAlgos: bigint; round: bigint; note: string }

@@ -1,13 +1,11 @@
 /** Runs `latchkey` as a script does: without a terminal, with secrets from files and open descriptors. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Socket } from 'node:net'
-import type { Readable, Writable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
-import { atEndOfProcess } from './batch.test.helper.js'
+import type { Writable } from 'node:stream'
+import { CommandHost, type Outcome } from './commandHost.test.helper.js'
 import { latchkeyCommand } from './devnet.test.helper.js'
 
-export type Outcome = { code: number | null; stdout: string; stderr: string }
+export type { Outcome }
 
 export type RunOptions = {
   /** Data directory of the key daemon. */
@@ -54,50 +52,18 @@ export function hostedLatchkey(args: readonly string[], options: RunOptions = {}
 }
 
 let lastHosted: Promise<unknown> = Promise.resolve()
-let host: ChildProcess | undefined
-atEndOfProcess(() => host?.kill('SIGKILL'))
+let host: CommandHost | undefined
 
 async function runHosted(call: { args: readonly string[]; env: NodeJS.ProcessEnv }): Promise<Outcome> {
   // A command that exits without a signal ends the host.
-  if (host === undefined || host.exitCode !== null || host.signalCode !== null) host = startHost()
-  const child = host
-  const [requests, responses] = [child.stdio[3] as Writable, child.stdio[4] as Readable]
-  const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
-  hold(child, true)
+  if (host === undefined || host.isGone) host = new CommandHost()
+  const used = host
+  const timer = setTimeout(() => used.kill('SIGKILL'), timeoutMs)
   try {
-    return await new Promise<Outcome>((resolve, reject) => {
-      let text = ''
-      const receive = (piece: Buffer): void => {
-        text += piece.toString('latin1')
-        if (!text.endsWith('\n')) return
-        responses.off('data', receive).off('close', fail)
-        resolve(JSON.parse(Buffer.from(text, 'latin1').toString()) as Outcome)
-      }
-      const fail = (): void => reject(new Error(`no outcome of latchkey ${call.args.join(' ')}`))
-      responses.on('data', receive).on('close', fail)
-      requests.write(`${JSON.stringify(call)}\n`)
-    })
+    return await used.run({ command: 'latchkey', ...call })
   } finally {
     clearTimeout(timer)
-    hold(child, false)
   }
-}
-
-/** An idle host does not keep the test process running. */
-function hold(child: ChildProcess, isHeld: boolean): void {
-  for (const one of [child, child.stdio[3], child.stdio[4]] as unknown as Pick<Socket, 'ref' | 'unref'>[]) {
-    if (isHeld) one.ref()
-    else one.unref()
-  }
-}
-
-/** Runs detached for the same reason as `latchkey()`. */
-function startHost(): ChildProcess {
-  const file = fileURLToPath(new URL('./commandHost.test.helper.js', import.meta.url))
-  const stdio = ['ignore', 'inherit', 'inherit', 'pipe', 'pipe'] as const
-  const child = spawn(process.execPath, [file], { env: {}, stdio: [...stdio], detached: true })
-  process.once('exit', () => child.kill('SIGKILL'))
-  return child
 }
 
 /** Runs a line of `sh` in which `latchkey` is the command. */

@@ -6,7 +6,7 @@ import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
-import { latchkeyCommand } from './devnet.test.helper.js'
+import { latchkeyCommand } from './latchkeyCommand.test.helper.js'
 
 export type HostedCall = { readonly args: readonly string[]; readonly env: NodeJS.ProcessEnv; readonly end: string }
 

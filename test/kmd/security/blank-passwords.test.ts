@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { start } from '../../process/commands.test.helper.js'
+import { startHosted } from '../../process/commands.test.helper.js'
 
 test('serves forty commands, each with a blank probe before the right password', async (t) => {
-  const kmd = await start(t)
+  const kmd = await startHosted(t)
   const id = await kmd.create('everyday', 'pw')
   const refused: string[] = []
   for (let command = 1; command <= 40; command++) {
@@ -20,7 +20,7 @@ test('serves forty commands, each with a blank probe before the right password',
 })
 
 test('wrong passwords delay neither a blank probe nor a wallet without a password', async (t) => {
-  const kmd = await start(t)
+  const kmd = await startHosted(t)
   const [locked, open] = [await kmd.create('locked', 'pw'), await kmd.create('open', '')]
   const handle = await kmd.unlock(open, '')
   const guess = async (id: string): Promise<void> => {

@@ -3,7 +3,14 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { suite, test } from 'node:test'
-import { dataDirectory, Kmd, sleep, start, temporaryDirectory } from '../../process/commands.test.helper.js'
+import {
+  dataDirectory,
+  Kmd,
+  sleep,
+  start,
+  startHosted,
+  temporaryDirectory,
+} from '../../process/commands.test.helper.js'
 import { root, startDaemon } from '../../support/daemon.test.helper.js'
 
 /** Smaller than a wallet, but larger than the log and the other files of the daemon. */
@@ -32,13 +39,13 @@ suite('failed creation', { concurrency: 2 }, () => {
       assert.deepEqual(await problems(limited), [])
     }
     assert.equal(await limited.stop(), 0)
-    const kmd = await start(t, { dataDir })
+    const kmd = await startHosted(t, { dataDir })
     await kmd.unlock(await kmd.create('w', 'pw'), 'pw')
     assert.deepEqual(await kmd.walletNames(), ['w'])
   })
 
   test('KM the remains of a crashed creation are not listed, block no name, and are removed', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const id = (digit: string): string => digit.repeat(32)
     const [old, young] = [`w.${id('0')}.db.latchkey-unfinished`, `w.${id('1')}.db.latchkey-unfinished`]
     // A copy made by a person.
@@ -50,7 +57,7 @@ suite('failed creation', { concurrency: 2 }, () => {
     assert.deepEqual(await kmd.walletNames(), ['w'])
     assert.deepEqual(await problems(kmd), [])
     assert.equal(await kmd.stop(), 0)
-    const again = await start(t, { dataDir: kmd.dataDir })
+    const again = await startHosted(t, { dataDir: kmd.dataDir })
     assert.deepEqual(await again.walletNames(), ['w'])
     assert.deepEqual(
       [old, `${old}-journal`].filter((name) => existsSync(again.walletPath(name))),
@@ -73,7 +80,7 @@ suite('failed creation', { concurrency: 2 }, () => {
       await kmd.stop('SIGKILL')
       await creating
     }
-    const kmd = await start(t, { dataDir })
+    const kmd = await startHosted(t, { dataDir })
     assert.deepEqual(await problems(kmd), [])
     const names = new Set(await kmd.walletNames())
     for (let round = 0; round < rounds; round++) {

@@ -15,9 +15,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { type Kmd, start, temporaryDirectory, until } from '../../process/commands.test.helper.js'
+import { type Kmd, start, startHosted, temporaryDirectory, until } from '../../process/commands.test.helper.js'
 import { goldenDir } from '../../support/golden.test.helper.js'
-import { latchkey } from '../../support/latchkey.test.helper.js'
+import { hostedLatchkey } from '../../support/latchkey.test.helper.js'
 import { damageKeys, hotJournal, loopKeys, plain, planted, run, withSuperJournal } from './plantedFiles.test.helper.js'
 
 /** A timeout means that the daemon hangs: every request here takes milliseconds. */
@@ -67,6 +67,7 @@ async function unlocked(kmd: Kmd, name = 'good') {
 
 suite('planted wallet files', { concurrency: 2 }, () => {
   test('K1 whatever is planted, the daemon responds, lists the good wallet, and names the refused file', async (t) => {
+    // The highest use of memory of a process that ran other daemons shows nothing.
     const kmd = await start(t)
     const { handle, key } = await unlocked(kmd)
     const before = peakBytes(kmd.pid)
@@ -94,7 +95,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
   })
 
   test('K1 a refused file is logged once, and again after it has changed', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     plant(t, kmd, planted['a trigger']!)
     const lines = (): number =>
       kmd
@@ -117,7 +118,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
   })
 
   test('K1 an endless tree of keys, planted under an open handle, is refused and not walked', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const [good, bad] = [await unlocked(kmd), await unlocked(kmd, 'bad')]
     loopKeys(kmd.walletPath(bad.file))
     const list = await withinPatience(
@@ -135,7 +136,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
   })
 
   test('K1 a wallet with a page of zeros stays in use, and is shown as damaged', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const { id, handle, file } = await unlocked(kmd)
     damageKeys(kmd.walletPath(file))
     const list = await kmd.call('POST', '/v1/key/list', { wallet_handle_token: handle })
@@ -147,7 +148,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
   })
 
   test('K1 a planted journal adds nothing unchecked to a wallet', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     plant(t, kmd, (path) => hotJournal(path, planted['a view that never ends']!))
     await problemWith(kmd, 'planted.db')
     assert.deepEqual(await kmd.walletNames(), [])
@@ -155,7 +156,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
   })
 
   test('K1 a journal planted under an open handle adds nothing unchecked to the wallet', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const [good, bad] = [await unlocked(kmd), await unlocked(kmd, 'bad')]
     const directory = temporaryDirectory(t)
     hotJournal(join(directory, 'x.db'), (path) => {
@@ -177,7 +178,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
   })
 
   test('K1 a journal that names another file does not delete it', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const victim = kmd.path('victim')
     writeFileSync(victim, 'precious')
     plant(t, kmd, (path) => {
@@ -192,7 +193,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
   test('K1 a journal that belongs to another user is not rolled back', {
     skip: process.getuid?.() !== 0 && 'needs root',
   }, async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     plant(t, kmd, (path) => {
       hotJournal(path, plain)
       chownSync(`${path}-journal`, 65_534, 65_534)
@@ -202,7 +203,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
   })
 
   test('K1 a journal that is too large is not rolled back', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     plant(t, kmd, (path) => {
       hotJournal(path, plain)
       truncateSync(`${path}-journal`, 2 ** 30)
@@ -211,7 +212,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
   })
 
   test('K1 a wallet refused because of a file next to it is listed again when that file is gone', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const { id, file } = await unlocked(kmd)
     // Next to an open wallet, a listed one, and one that is not listed.
     const beside = kmd.walletPath(`${file}-wal`)
@@ -236,7 +237,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
   })
 
   test('K1 a wallet whose name is not UTF-8 is reported, because it cannot be opened', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const { file } = await unlocked(kmd)
     const name = Buffer.concat([Buffer.from(kmd.walletPath('bad')), Buffer.of(0xff), Buffer.from('.db')])
     copyFileSync(kmd.walletPath(file), name)
@@ -247,27 +248,27 @@ suite('planted wallet files', { concurrency: 2 }, () => {
   })
 
   test('K1 a journal of a crashed program is rolled back, and the wallet listed', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     plant(t, kmd, (path) => hotJournal(path, plain))
     await until('the wallet is listed', async () => (await kmd.walletNames()).includes('planted'))
     assert.deepEqual(await problemsOf(kmd), {})
   })
 
   test('K1 doctor and wallet list name refused and damaged files, with and without a daemon', async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const good = await unlocked(kmd)
     const damaged = await unlocked(kmd, 'damaged')
     plant(t, kmd, planted['a view that never ends']!, 'view\u001b[31m.db')
     plant(t, kmd, planted['a FIFO']!, 'fifo.db')
     damageKeys(kmd.walletPath(damaged.file))
     await problemWith(kmd, 'fifo.db')
-    const listed = await latchkey(['wallet', 'list'], { dataDir: kmd.dataDir })
+    const listed = await hostedLatchkey(['wallet', 'list'], { dataDir: kmd.dataDir })
     assert.match(listed.stdout, new RegExp(`good +${good.id}`))
     assert.match(listed.stderr, /warning: the wallet file fifo\.db is not a regular file/)
     assert.match(listed.stderr, /the wallet file view.\[31m\.db has a view that no wallet has/)
     assert.ok(!listed.stderr.includes('\u001b'))
     const doctor = async (): Promise<string> => {
-      const { code, stdout } = await latchkey(['doctor'], { dataDir: kmd.dataDir })
+      const { code, stdout } = await hostedLatchkey(['doctor'], { dataDir: kmd.dataDir })
       assert.equal(code, 3)
       assert.ok(!stdout.includes('\u001b'))
       assert.match(stdout, /fault +the wallet file .*fifo\.db is not a regular file\n +cure: restore it from a backup/)
