@@ -47,12 +47,21 @@ test('docs/selling.md: a shop in an empty folder that has the light packages of 
       .filter((command) => /^npm (init|install) /.test(command)),
   )
   for (const commands of installs) assert.ok(commands.length >= 2, 'each page installs packages')
-  await runAll(shell, [...new Set(installs.flat())].join('\n'))
+  const typed = new Set(installs.flat())
+  await runAll(shell, [...typed].join('\n'))
   checkLight(shell.directory)
   // In the same folder, because npm then installs only the packages that the shop adds.
   let printed = ''
-  for (const block of shop) printed = (await follow(shell, block, printed)) ?? printed
+  for (const block of shop) printed = (await follow(shell, withoutCommands(block, typed), printed)) ?? printed
 })
+
+/** Returns a block without the commands that were typed in the same folder before. */
+function withoutCommands(block: Block, typed: ReadonlySet<string>): Block {
+  if (block.language !== 'sh') return block
+  const left = commandsIn(block.text).filter((command) => !typed.has(command))
+  assert.ok(left.length > 0, `${nameOf(block)} has a command of its own`)
+  return { ...block, text: left.join('\n') }
+}
 
 /** Returns the output of the last command, if the block has one. */
 async function follow(shell: Shell, block: Block, printed: string): Promise<string | undefined> {
