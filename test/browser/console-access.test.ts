@@ -168,9 +168,10 @@ test('a handle expires at the maximum lifetime of the daemon, even with constant
   expectStatus(401)
   await createWallet(page, 'limited')
   const locked = page.getByText(/^The (daemon locked the wallet limited\.|wallet limited was locked)/)
-  for (let step = 0; step < 600 && !(await locked.isVisible()); step++) {
+  // The page renews a handle at most every three seconds.
+  for (let step = 0; step < 120 && !(await locked.isVisible()); step++) {
     await page.mouse.move(10 + (step % 50), 10)
-    await page.waitForTimeout(100)
+    await page.waitForTimeout(500)
   }
   await locked.waitFor()
   assertClean()
