@@ -1,5 +1,5 @@
 // `npm run docs:build` builds the documentation site into site/dist, `npm run docs:serve` also serves it.
-// Arguments of serve: --port N (4040), --no-build to serve what is there; of both: --no-pictures, --no-setup, --no-minify.
+// Arguments of serve: --port N (4040), --no-build to serve what is there; of both: --no-pictures, --no-setup.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -35,9 +35,8 @@ async function build() {
 
 function runVitePress() {
   const program = join(site, 'node_modules', 'vitepress', 'bin', 'vitepress.js')
-  const minify = args.includes('--no-minify') ? ['--no-minify'] : []
   // With the usual young generation, collecting garbage takes an eighth of the build.
-  const all = ['--max-semi-space-size=128', program, 'build', site, ...minify]
+  const all = ['--max-semi-space-size=128', program, 'build', site]
   return spawnSync(process.execPath, all, { stdio: ['ignore', 2, 2] }).status ?? 1
 }
 

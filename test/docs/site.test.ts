@@ -24,11 +24,10 @@ const problem = installSite()
 const skip = problem === undefined ? false : `NOT RUN: VitePress cannot be installed: ${problem}`
 const built =
   skip === false
-    ? await promisify(execFile)(
-        process.execPath,
-        [join(root, 'scripts', 'docs-site.mjs'), 'build', '--no-setup', '--no-minify'],
-        { timeout, maxBuffer: 1 << 26 },
-      )
+    ? await promisify(execFile)(process.execPath, [join(root, 'scripts', 'docs-site.mjs'), 'build', '--no-setup'], {
+        timeout,
+        maxBuffer: 1 << 26,
+      })
     : undefined
 const files =
   skip === false ? readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((name) => /\.\w+$/.test(name)) : []
