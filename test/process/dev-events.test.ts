@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
-import { latchkey } from '../support/latchkey.test.helper.js'
+import { hostedLatchkey } from '../support/latchkey.test.helper.js'
 import { atEnd, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Running = { readonly child: ChildProcess; readonly stdout: () => string; readonly stderr: () => string }
@@ -54,7 +54,7 @@ test('each triggered event is shown live and forwarded, and a stack that stops e
   await until('the listener', () => shown.stderr().includes('Listening at http://127.0.0.1:'))
   const settledOnly = start(t, home, ['listen', '--only', 'settled', '--json'])
 
-  const trigger = (event: string) => latchkey(['trigger', event, '--json'], { home })
+  const trigger = (event: string) => hostedLatchkey(['trigger', event, '--json'], { home })
   for (const [event, status] of [
     ['required', 402],
     ['refused', 402],
@@ -88,7 +88,7 @@ test('each triggered event is shown live and forwarded, and a stack that stops e
 
 test('without a stack both commands say so, and events stay on this machine', { timeout: 300_000 }, async (t) => {
   const home = temporaryDirectory(t)
-  const run = (...args: string[]) => latchkey(args, { home })
+  const run = (...args: string[]) => hostedLatchkey(args, { home })
   const triggered = await run('trigger', 'settled')
   assert.match(triggered.stderr, /no dev stack is running; start one with latchkey dev/)
   const listened = await run('listen', '--seller', 'http://127.0.0.1:9')

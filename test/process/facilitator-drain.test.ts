@@ -1,40 +1,27 @@
 /** Tests how `latchkey facilitator` stops: it is immediately not ready, and loses nothing that it has accepted. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { suite, type TestContext, test } from 'node:test'
 import { Devnet } from '@latchkey/devnet'
 import { Buyer, Chain, Signer } from '@latchkey/x402/client'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { type RunningServer, startHostedLatchkey } from '../support/latchkey.test.helper.js'
 import { atEnd, temporaryDirectory, until } from './commands.test.helper.js'
 
 const dollar = 31566704n
 
-type Running = { child: ChildProcess; exited: Promise<number | null>; url: string; log: () => string }
+type Running = RunningServer & { url: string }
 
 async function start(t: TestContext, devnet: Devnet, args: string[]): Promise<Running> {
   const chain = ['--network', 'local', '--node', devnet.url, '--dollar', `${dollar}`]
   const given = ['facilitator', '--port', '0', '--json', ...chain, ...args]
-  const child = spawn(process.execPath, [latchkeyCommand, ...given], {
-    env: {
-      PATH: process.env['PATH'] ?? '',
-      HOME: temporaryDirectory(t),
-      AVM_MNEMONIC: devnet.accounts[4]!.mnemonic,
-      AVM_MNEMONIC_2: devnet.accounts[3]!.mnemonic,
-    },
-  })
-  atEnd(t, () => child.kill('SIGKILL'))
-  let [stdout, stderr] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
-  const exited = once(child, 'close').then(([code]) => code as number | null)
-  await until('its first line', () => stdout.includes('\n'))
-  const { url } = JSON.parse(stdout) as { url: string }
-  return { child, exited, url, log: () => stderr }
+  const env = { AVM_MNEMONIC: devnet.accounts[4]!.mnemonic, AVM_MNEMONIC_2: devnet.accounts[3]!.mnemonic }
+  const home = temporaryDirectory(t)
+  const running = startHostedLatchkey({ after: (work) => atEnd(t, work) }, given, { home, env })
+  await until('its first line', () => running.stdout().includes('\n'))
+  const { url } = JSON.parse(running.stdout()) as { url: string }
+  return { ...running, url }
 }
 
 /** The test makes the blocks, so a settlement waits until it makes one. */
@@ -71,7 +58,7 @@ suite('latchkey facilitator on SIGTERM', { concurrency: 2, timeout: 300_000 }, (
   test('is immediately not ready, accepts payments during the delay, and finishes settlements that wait for a block', async (t) => {
     const { devnet, facilitator, post, isReady, hasSubmitted } = await open(t, ['--drain-delay', '2'])
     assert.equal(await isReady(), 200)
-    facilitator.child.kill('SIGTERM')
+    facilitator.kill('SIGTERM')
     await until('not ready', async () => (await isReady()) === 503)
     const late = await post('/verify')
     assert.equal(late.headers.get('connection'), 'close', 'the next connection is to go elsewhere')
@@ -89,14 +76,14 @@ suite('latchkey facilitator on SIGTERM', { concurrency: 2, timeout: 300_000 }, (
     const { success } = (await (await settling).json()) as { success: boolean }
     assert.equal(success, true)
     assert.equal(await facilitator.exited, 0)
-    assert.match(facilitator.log(), /stopping: no longer ready, accepting payments for another 2 s/)
+    assert.match(facilitator.stderr(), /stopping: no longer ready, accepting payments for another 2 s/)
   })
 
   test('answers calls that would wait too long with settlement_pending, and exits with 0', async (t) => {
     const { facilitator, post, hasSubmitted } = await open(t, ['--drain-timeout', '2'])
     const settling = post('/settle')
     await until('the payment at the node', hasSubmitted)
-    facilitator.child.kill('SIGTERM')
+    facilitator.kill('SIGTERM')
     const { errorReason } = (await (await settling).json()) as { errorReason: string }
     assert.equal(errorReason, 'settlement_pending')
     assert.equal(await facilitator.exited, 0)
@@ -104,15 +91,15 @@ suite('latchkey facilitator on SIGTERM', { concurrency: 2, timeout: 300_000 }, (
 
   test('a second signal ends it immediately, with 130', async (t) => {
     const { facilitator, isReady } = await open(t, ['--drain-delay', '3000', '--drain-timeout', '3600'])
-    facilitator.child.kill('SIGTERM')
+    facilitator.kill('SIGTERM')
     await until('not ready', async () => (await isReady()) === 503)
-    facilitator.child.kill('SIGTERM')
+    facilitator.kill('SIGTERM')
     assert.equal(await facilitator.exited, 130)
   })
 
   test('does not wait after Ctrl-C, and refuses a delay that leaves no time', async (t) => {
     const { facilitator } = await open(t, ['--drain-delay', '3000', '--drain-timeout', '3600'])
-    facilitator.child.kill('SIGINT')
+    facilitator.kill('SIGINT')
     assert.equal(await facilitator.exited, 0)
     const args = ['facilitator', '--network', 'local', '--node', 'http://127.0.0.1:9', '--drain-delay', '25']
     const child = spawn(process.execPath, [latchkeyCommand, ...args], { env: { PATH: process.env['PATH'] ?? '' } })

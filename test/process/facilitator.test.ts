@@ -1,14 +1,16 @@
 /** Tests the command `latchkey facilitator`: its output, its options and its exit codes. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { Network } from '@latchkey/algorand'
 import { Devnet } from '@latchkey/devnet'
-import { latchkeyCommand } from '../support/devnet.test.helper.js'
-import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
+import {
+  hostedLatchkey,
+  type Outcome,
+  type RunningServer,
+  startHostedLatchkey,
+} from '../support/latchkey.test.helper.js'
 import { atEnd, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Environment = { [name: string]: string }
@@ -23,25 +25,14 @@ async function startDevnet(t: TestContext): Promise<Devnet> {
   return devnet
 }
 
-type Running = { child: ChildProcess; exited: Promise<number | null>; stdout: () => string; stderr: () => string }
-
-async function start(t: TestContext, devnet: Devnet, args: string[], environment: Environment = {}): Promise<Running> {
+async function start(t: TestContext, devnet: Devnet, args: string[], env: Environment = {}): Promise<RunningServer> {
   const chain = ['--network', 'local', '--node', devnet.url, '--dollar', '31566704']
-  const child = spawn(process.execPath, [latchkeyCommand, 'facilitator', '--port', '0', ...chain, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', HOME: temporaryDirectory(t), ...environment },
-  })
-  atEnd(t, () => child.kill('SIGKILL'))
-  let stdout = ''
-  let stderr = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
-  const exited = once(child, 'close').then(([code]) => code as number | null)
-  await until('the first block', () => (args.includes('--json') ? stdout.endsWith('\n') : stdout.endsWith('\n\n')))
-  return { child, exited, stdout: () => stdout, stderr: () => stderr }
+  const given = ['facilitator', '--port', '0', ...chain, ...args]
+  const home = temporaryDirectory(t)
+  const running = startHostedLatchkey({ after: (work) => atEnd(t, work) }, given, { home, env })
+  const end = args.includes('--json') ? '\n' : '\n\n'
+  await until('the first block', () => running.stdout().endsWith(end))
+  return running
 }
 
 suite('latchkey facilitator', { concurrency: 2 }, () => {
@@ -51,14 +42,14 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
     const refused = await run(['--network', 'local', '--node', devnet.url, '--node', devnet.url, '--quorum', '2'])
     assert.equal(refused.code, 2)
     assert.match(refused.stderr, /--quorum 2 requires 2 different nodes, but 1 are given/)
-    const { child, exited, stdout } = await start(t, devnet, ['--node', again, '--quorum', '2', '--json'])
+    const { kill, exited, stdout } = await start(t, devnet, ['--node', again, '--quorum', '2', '--json'])
     const { url } = JSON.parse(stdout()) as { url: string }
     const metrics = await (await fetch(`${url}/metrics`)).text()
     for (const node of [devnet.url, again]) {
       const { host } = new URL(node)
       assert.match(metrics, new RegExp(`latchkey_facilitator_node_up\\{network="[^"]+",node="${host}"\\} 1`))
     }
-    child.kill('SIGTERM')
+    kill('SIGTERM')
     assert.equal(await exited, 0)
   })
 
@@ -73,7 +64,7 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
     assert.deepEqual(supported.kinds[0]!.extra, { feePayer: sponsor!.address })
     assert.equal((await fetch(`${url}/health`)).status, 200)
     assert.match(await (await fetch(`${url}/metrics`)).text(), /^# HELP /)
-    running.child.kill('SIGTERM')
+    running.kill('SIGTERM')
     assert.equal(await running.exited, 0)
   })
 
@@ -103,11 +94,11 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
   })
 
   test('lists networks by the canonical id alone on request', async (t) => {
-    const { child, exited, stdout } = await start(t, await startDevnet(t), ['--json', '--network-ids', 'canonical'])
+    const { kill, exited, stdout } = await start(t, await startDevnet(t), ['--json', '--network-ids', 'canonical'])
     const { url, network } = JSON.parse(stdout()) as { url: string; network: string }
     const { kinds } = (await (await fetch(`${url}/supported`)).json()) as { kinds: { network: string }[] }
     assert.deepEqual([...new Set(kinds.map((kind) => kind.network))], [network])
-    child.kill('SIGTERM')
+    kill('SIGTERM')
     assert.equal(await exited, 0)
     const wrong = await run(['--network-ids', 'short'])
     assert.equal(wrong.code, 2)

@@ -1,37 +1,26 @@
 /** Tests `latchkey find` on a dev stack, whose facilitator catalogues what it settles. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, suite, test } from 'node:test'
-import { latchkeyCommand } from '../support/devnet.test.helper.js'
-import { hostedLatchkey } from '../support/latchkey.test.helper.js'
+import { before, suite, test } from 'node:test'
+import { hostedLatchkey, startHostedLatchkey } from '../support/latchkey.test.helper.js'
 import { suiteScope, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Facts = { seller: { url: string }; facilitator: { url: string } }
 type Found = { resources: { url: string; prices: { price: string }[]; settleCount: number }[] }
 
 suite('latchkey find', { timeout: 600_000 }, () => {
-  const directory = temporaryDirectory(suiteScope())
-  const stack = spawn(process.execPath, [latchkeyCommand, 'dev', '--ephemeral', '--any-port', '--json'])
-  const exited = once(stack, 'close')
+  const scope = suiteScope()
+  const directory = temporaryDirectory(scope)
   let facts: Facts
 
   const run = (args: string[]) =>
     hostedLatchkey(['find', ...args], { home: directory, env: { USDC_ASSET_ID: '31566704' } })
 
   before(async () => {
-    let text = ''
-    stack.stdout.setEncoding('utf8').on('data', (piece: string) => {
-      text += piece
-    })
-    await until('the stack', () => text.endsWith('\n'))
-    facts = JSON.parse(text) as Facts
-  })
-  after(async () => {
-    stack.kill('SIGTERM')
-    await exited
+    const stack = startHostedLatchkey(scope, ['dev', '--ephemeral', '--any-port', '--json'], { env: process.env })
+    await until('the stack', () => stack.stdout().endsWith('\n'))
+    facts = JSON.parse(stack.stdout()) as Facts
   })
 
   test('finds what was settled, with its price in words', async () => {

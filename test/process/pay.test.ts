@@ -6,11 +6,11 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { after, before, suite, test } from 'node:test'
+import { before, suite, test } from 'node:test'
 import { paymentGate, paymentOf } from '@latchkey/x402/node'
 import { Chain, Gate } from '@latchkey/x402/server'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
-import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
+import { hostedLatchkey, type Outcome, startHostedLatchkey } from '../support/latchkey.test.helper.js'
 import { missingProgram } from '../support/programs.test.helper.js'
 import { suiteScope, temporaryDirectory, until } from './commands.test.helper.js'
 
@@ -23,22 +23,15 @@ type Facts = {
 }
 
 suite('latchkey pay', { timeout: 600_000 }, () => {
-  const directory = temporaryDirectory(suiteScope())
+  const scope = suiteScope()
+  const directory = temporaryDirectory(scope)
   const log = join(directory, 'payments.jsonl')
-  const stack = spawn(process.execPath, [latchkeyCommand, 'dev', '--ephemeral', '--any-port', '--json'])
   let facts: Facts
-  let text = ''
 
   before(async () => {
-    stack.stdout.setEncoding('utf8').on('data', (piece: string) => {
-      text += piece
-    })
-    await until('the stack', () => text.endsWith('\n'))
-    facts = JSON.parse(text) as Facts
-  })
-  after(async () => {
-    stack.kill('SIGTERM')
-    await once(stack, 'close')
+    const stack = startHostedLatchkey(scope, ['dev', '--ephemeral', '--any-port', '--json'], { env: process.env })
+    await until('the stack', () => stack.stdout().endsWith('\n'))
+    facts = JSON.parse(stack.stdout()) as Facts
   })
 
   const options = (): string[] => [

@@ -4,10 +4,10 @@ import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, suite, type TestContext, test } from 'node:test'
+import { before, suite, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
-import { hostedLatchkey } from '../support/latchkey.test.helper.js'
+import { hostedLatchkey, startHostedLatchkey } from '../support/latchkey.test.helper.js'
 import { atEnd, type Json, suiteScope, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Facts = { devnet: { url: string }; kmd: { dataDir: string }; seller: { url: string } }
@@ -15,22 +15,14 @@ type Facts = { devnet: { url: string }; kmd: { dataDir: string }; seller: { url:
 const noCurl = spawnSync('curl', ['--version']).status === 0 ? false : 'curl is not installed'
 
 suite('latchkey proxy', { timeout: 600_000 }, () => {
-  const directory = temporaryDirectory(suiteScope())
-  const stack = spawn(process.execPath, [latchkeyCommand, 'dev', '--ephemeral', '--any-port', '--json'])
-  const exited = once(stack, 'close')
+  const scope = suiteScope()
+  const directory = temporaryDirectory(scope)
   let facts: Facts
 
   before(async () => {
-    let text = ''
-    stack.stdout.setEncoding('utf8').on('data', (piece: string) => {
-      text += piece
-    })
-    await until('the stack', () => text.endsWith('\n'))
-    facts = JSON.parse(text) as Facts
-  })
-  after(async () => {
-    stack.kill('SIGTERM')
-    await exited
+    const stack = startHostedLatchkey(scope, ['dev', '--ephemeral', '--any-port', '--json'], { env: process.env })
+    await until('the stack', () => stack.stdout().endsWith('\n'))
+    facts = JSON.parse(stack.stdout()) as Facts
   })
 
   /** Creates an agent with a limit, and starts a proxy that pays with it. */

@@ -1,26 +1,19 @@
 /** Tests `latchkey service` with a stand-in for systemctl, because a test has no systemd session. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { temporaryDirectory } from './commands.test.helper.js'
-
-type Outcome = { code: number | null; stdout: string; stderr: string }
 
 function prepare(t: TestContext, systemctl: string | undefined) {
   const home = temporaryDirectory(t)
   const bin = join(home, 'bin')
   mkdirSync(bin)
   if (systemctl !== undefined) writeFileSync(join(bin, 'systemctl'), systemctl, { mode: 0o755 })
-  const run = (...args: string[]): Promise<Outcome> =>
-    new Promise((resolve) => {
-      const env = { PATH: systemctl === undefined ? bin : `${bin}:${process.env['PATH']}`, HOME: home }
-      const child = execFile(process.execPath, [latchkeyCommand, 'service', ...args], { env }, (_, stdout, stderr) =>
-        resolve({ code: child.exitCode, stdout, stderr }),
-      )
-    })
+  const env = { PATH: systemctl === undefined ? bin : `${bin}:${process.env['PATH']}` }
+  const run = (...args: string[]): Promise<Outcome> => hostedLatchkey(['service', ...args], { home, env })
   return { home, run, unit: join(home, '.config', 'systemd', 'user', 'latchkey-kmd.service') }
 }
 

@@ -3,7 +3,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { atEndOfProcess } from './batch.test.helper.js'
 
 export type Outcome = { code: number | null; stdout: string; stderr: string }
 
@@ -23,7 +22,9 @@ const running = new Set<CommandHost>()
 const killAll = (): void => {
   for (const host of running) host.kill('SIGKILL')
 }
-atEndOfProcess(killAll)
+// Not a hook of node:test, which would start its runner in a program that is not a test.
+const batch = globalThis as { latchkeyBatchEnd?: (() => unknown)[] }
+batch.latchkeyBatchEnd?.push(killAll)
 process.once('exit', killAll)
 
 /** A process that runs one command at a time. */

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
-import { CommandHost, type Outcome } from './commandHost.test.helper.js'
+import { CommandHost, type Outcome, startHosted } from './commandHost.test.helper.js'
 import { latchkeyCommand } from './devnet.test.helper.js'
 
 export type { Outcome }
@@ -49,6 +49,29 @@ export function hostedLatchkey(args: readonly string[], options: RunOptions = {}
   const outcome = lastHosted.then(() => runHosted({ args, env: environment(options) }))
   lastHosted = outcome.catch(() => {})
   return outcome
+}
+
+export type RunningServer = {
+  kill: (signal: NodeJS.Signals) => void
+  /** The exit code; null after SIGKILL. */
+  exited: Promise<number | null>
+  stdout: () => string
+  stderr: () => string
+}
+
+/** Runs a server like `latchkey dev` in a process that ran others before, until the end of the test; see `startHosted`. */
+export function startHostedLatchkey(
+  t: { after: (work: () => unknown) => void },
+  args: readonly string[],
+  options: RunOptions = {},
+): RunningServer {
+  const output = { stdout: '', stderr: '' }
+  const server = startHosted({ command: 'latchkey', args, env: environment(options) }, (name, text) => {
+    output[name] += text
+  })
+  t.after(() => server.end())
+  const exited = server.ended.then((end) => (typeof end === 'number' ? end : null))
+  return { kill: server.kill, exited, stdout: () => output.stdout, stderr: () => output.stderr }
 }
 
 let lastHosted: Promise<unknown> = Promise.resolve()

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { Kmd as Client } from '@latchkey/kmd-client'
-import { atEnd, dial, exchange, start, statusOf, until } from '../../process/commands.test.helper.js'
+import { atEnd, dial, exchange, start, startHosted, statusOf, until } from '../../process/commands.test.helper.js'
 
 const sessionPath = '/latchkey/v1/console/session'
 const head = (...lines: string[]): string =>
@@ -27,7 +27,7 @@ async function occupy(t: TestContext, port: number, count: number, bytes: string
 }
 
 test('a body longer than a ticket is refused before it is sent', async (t) => {
-  const kmd = await start(t)
+  const kmd = await startHosted(t)
   const received = await exchange(t, kmd.port, `${head('Content-Length: 1048576')}{"ticket":"`)
   assert.equal(statusOf(received), 413)
   assert.match(received, /must be <= 1024 bytes/)
@@ -74,7 +74,7 @@ const floods: [string, string][] = [
 
 for (const [what, bytes] of floods) {
   test(`1,100 connections without a token ${what} do not shut out a client with the token`, async (t) => {
-    const kmd = await start(t)
+    const kmd = await startHosted(t)
     const client = await Client.connect({ dataDir: kmd.dataDir })
     t.after(() => client.close())
     await client.wallets.list()
