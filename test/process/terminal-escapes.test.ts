@@ -94,37 +94,27 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
   }
 
   /** Runs a command with an honest daemon that has hostile names, and with lying ones. */
-  async function runsWith(
-    name: string,
-    fixtureIn: (dataDir: string) => Promise<Fixture>,
-    argsOf: (fixture: Fixture) => readonly string[],
-  ): Promise<Run[]> {
-    const runs: Run[] = []
-    for (const [dataDir, more] of [
-      [kmd.dataDir, []],
-      [kmd.dataDir, ['--json']],
-      [liars.shown, []],
-      [liars.shown, ['--json']],
-      [liars.all, []],
-      [liars.errors, []],
-    ] as const) {
-      const own = await fixtureIn(dataDir)
-      runs.push({ args: [...name.split(' '), ...argsOf(own), '-d', dataDir, ...more], typed: '\r\r\r\r' })
+  const runsWith =
+    (fixtureIn: (dataDir: string) => Promise<Fixture>) =>
+    (argsOf: (fixture: Fixture) => readonly string[]) =>
+    async (name: string): Promise<Run[]> => {
+      const runs: Run[] = []
+      for (const [dataDir, more] of [
+        [kmd.dataDir, []],
+        [kmd.dataDir, ['--json']],
+        [liars.shown, []],
+        [liars.shown, ['--json']],
+        [liars.all, []],
+        [liars.errors, []],
+      ] as const) {
+        const own = await fixtureIn(dataDir)
+        runs.push({ args: [...name.split(' '), ...argsOf(own), '-d', dataDir, ...more], typed: '\r\r\r\r' })
+      }
+      return runs
     }
-    return runs
-  }
-
-  /** The commands that use the daemon. */
-  const withDaemon =
-    (argsOf: (fixture: Fixture) => readonly string[]) =>
-    (name: string): Promise<Run[]> =>
-      runsWith(name, sharedIn, argsOf)
-
-  /** The commands that change or remove what they are run with, each with its own wallet. */
-  const withOwnWallet =
-    (argsOf: (fixture: Fixture) => readonly string[]) =>
-    (name: string): Promise<Run[]> =>
-      runsWith(name, fixture, argsOf)
+  const withDaemon = runsWith(sharedIn)
+  /** For commands that change or remove their wallet. */
+  const withOwnWallet = runsWith(fixture)
 
   const withAgent =
     (argsOf: (agent: string, approval: string, own: Fixture) => readonly string[]) =>
