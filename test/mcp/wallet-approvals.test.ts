@@ -40,12 +40,12 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
     })
 
   type Answer = () => ElicitResult
-  type Asked = { readonly client: Client; answer: Answer; messages: string[] }
-  const clients = new Map<string, Promise<Asked>>()
+  type AskingClient = { readonly client: Client; answer: Answer; messages: string[] }
+  const clients = new Map<string, Promise<AskingClient>>()
 
   /** Returns the client of an era, whose user now answers this. Each starts a server, so tests share them. */
   async function asking(answer: Answer, era: string): Promise<{ client: Client; messages: string[] }> {
-    const connected = clients.get(era) ?? connectAsked(era)
+    const connected = clients.get(era) ?? connectAsking(era)
     clients.set(era, connected)
     const asked = await connected
     asked.answer = answer
@@ -53,7 +53,7 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
     return { client: asked.client, messages: asked.messages }
   }
 
-  async function connectAsked(era: string): Promise<Asked> {
+  async function connectAsking(era: string): Promise<AskingClient> {
     const client = await stack.connect(scope, tokenFile, {
       ...{ ...eras[era], capabilities: { elicitation: { form: {} } } },
       prepare: (one) =>
@@ -62,7 +62,7 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
           return asked.answer()
         }),
     })
-    const asked: Asked = { client, answer: () => ({ action: 'cancel' }), messages: [] }
+    const asked: AskingClient = { client, answer: () => ({ action: 'cancel' }), messages: [] }
     return asked
   }
 
