@@ -10,7 +10,7 @@ type Attack = { port?: number; path?: string; count: number; bytes: string }
 
 const { port, path, count, bytes } = JSON.parse(process.argv[2]!) as Attack
 /** Short compared with the life of a connection, long enough that the attack does not take a core for itself. */
-const replaceMs = 1_000
+const replaceMs = 250
 let made = 0
 
 function open(): void {
