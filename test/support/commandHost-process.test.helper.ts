@@ -74,7 +74,10 @@ process.exit = ((code?: number | string | null): never => {
   return exit(code)
 }) as typeof process.exit
 
-for await (const line of createInterface({ input: createReadStream('', { fd: 3 }) })) {
+const lines = createInterface({ input: createReadStream('', { fd: 3 }) })
+// The tests are gone, even if they were killed: a server must not outlive them.
+lines.once('close', () => exit(0))
+for await (const line of lines) {
   const call = JSON.parse(line) as Call
   isServer = call.isServer
   setEnvironment(call.env)
@@ -86,4 +89,3 @@ for await (const line of createInterface({ input: createReadStream('', { fd: 3 }
   written.stdout = ''
   written.stderr = ''
 }
-exit(0)
