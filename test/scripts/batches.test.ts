@@ -46,19 +46,22 @@ test('a file without expected times in a tier counts as in `npm test`', () => {
   assert.deepEqual(expectedTimes('unit')(file), expectedTimes('node')(file))
 })
 
-/** Creates modules that log their start and their end. */
-function logging(directory: string, count: number): { modules: Made[]; log: () => string[] } {
+/** Creates modules that log their start and their end, which comes only after the start of the given number of them. */
+function logging(directory: string, count: number, started = 1): { modules: Made[]; log: () => string[] } {
   const log = join(directory, 'log')
   writeFileSync(log, '')
   const modules = Array.from({ length: count }, (_, index) => {
     const path = join(directory, `made-${index}.test.mjs`)
     const code = `
-      import { appendFileSync } from 'node:fs'
+      import { appendFileSync, readFileSync } from 'node:fs'
       import { test } from 'node:test'
+      const log = ${JSON.stringify(log)}
+      const started = () => readFileSync(log, 'utf8').split('start').length - 1
       test('waits', async () => {
-        appendFileSync(${JSON.stringify(log)}, 'start\\n')
-        await new Promise((resolve) => setTimeout(resolve, 300))
-        appendFileSync(${JSON.stringify(log)}, 'end\\n')
+        appendFileSync(log, 'start\\n')
+        do await new Promise((resolve) => setTimeout(resolve, 300))
+        while (started() < ${started})
+        appendFileSync(log, 'end\\n')
       })`
     writeFileSync(path, code)
     return { name: `made-${index}`, path, files: [path] }
@@ -76,7 +79,7 @@ test('starts no other process while the cores are busy', { timeout }, async (t) 
 })
 
 test('starts further processes while cores are idle, up to the given number', { timeout }, async (t) => {
-  const { modules, log } = logging(directoryFor(t), 3)
+  const { modules, log } = logging(directoryFor(t), 3, 2)
   await runModules(modules, { ...settings, concurrency: 2, least: 1, load: 1, busyCores: () => 0 })
   let running = 0
   const most = Math.max(...log().map((event) => (running += event === 'start' ? 1 : -1)))
