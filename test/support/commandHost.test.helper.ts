@@ -93,7 +93,7 @@ export class CommandHost {
             continue
           }
           this.#responses.off('data', receive).off('close', fail)
-          this.#isGone ||= message.isExit === true
+          if (message.isExit === true) this.#release()
           resolve({ code: message.code, stdout: message.stdout, stderr: message.stderr })
         }
       }
@@ -101,6 +101,12 @@ export class CommandHost {
       this.#responses.on('data', receive).on('close', fail)
       this.#requests.write(`${JSON.stringify({ ...call, isServer: onOutput !== undefined })}\n`)
     })
+  }
+
+  /** Lets a process exit: it waits for its thread that reads the next request. */
+  #release(): void {
+    this.#isGone = true
+    this.#requests.end()
   }
 
   /** Passes on what the command writes to descriptor 2 directly, until the byte that ends it. */
@@ -111,9 +117,10 @@ export class CommandHost {
         resolve()
       }
       const receive = (text: string): void => {
-        const isLast = text.endsWith('\0')
-        if (text.length > 1 || !isLast) onText(isLast ? text.slice(0, -1) : text)
-        if (isLast) end()
+        // Log lines that were being written may come after the byte.
+        const shown = text.replaceAll('\0', '')
+        if (shown !== '') onText(shown)
+        if (shown.length < text.length) end()
       }
       this.#errors.on('data', receive).on('close', end)
     })
