@@ -27,6 +27,9 @@ function start(t: TestContext, home: string, args: readonly string[]): Running {
   return { child, stdout: () => stdout, stderr: () => stderr }
 }
 
+/** The lines that have arrived whole. */
+const linesOf = ({ stdout }: Running): string[] => stdout().split('\n').slice(0, -1)
+
 type Forwarded = { readonly event: string; readonly body: { readonly [name: string]: unknown } }
 
 async function serve(t: TestContext): Promise<{ url: string; forwarded: readonly Forwarded[] }> {
@@ -66,10 +69,13 @@ test('each triggered event is shown live and forwarded, and a stack that stops e
     await until(`the event ${event}`, () => forwarded.some((one) => one.event === event))
   }
   // The second listener may have connected after the first payment.
-  while (settledOnly.stdout() === '') assert.equal((await trigger('verified')).code, 0)
+  while (linesOf(settledOnly).length === 0) assert.equal((await trigger('verified')).code, 0)
 
-  const lines = shown.stdout().trimEnd().split('\n')
-  const line = (type: string): string => lines.find((one) => one.includes(`  ${type} `)) ?? ''
+  // A listener prints an event after its receiver has answered.
+  const line = (type: string): string => linesOf(shown).find((one) => one.includes(`  ${type} `)) ?? ''
+  for (const type of ['required', 'refused', 'verified', 'settled']) {
+    await until(`the line of ${type}`, () => line(type) !== '')
+  }
   assert.match(line('required'), /^\d\d:\d\d:\d\d {2}required {2}GET "\/weather" {2}402 sent: 0\.01 USDC {2}-> 204$/)
   assert.match(line('refused'), / refused {3}GET "\/weather" {2}refused: \w+, .* {2}-> 204$/)
   assert.match(line('verified'), / 0\.01 USDC from [A-Z2-7]{8}… is valid {2}-> 204$/)
@@ -77,7 +83,7 @@ test('each triggered event is shown live and forwarded, and a stack that stops e
   const settled = forwarded.find(({ event }) => event === 'settled')!
   assert.equal(settled.body['type'], 'settled')
   assert.equal(settled.body['path'], '/weather')
-  for (const one of settledOnly.stdout().trimEnd().split('\n')) assert.equal(JSON.parse(one).type, 'settled')
+  for (const one of linesOf(settledOnly)) assert.equal(JSON.parse(one).type, 'settled')
 
   const ended = once(shown.child, 'close')
   stack.child.kill('SIGTERM')
