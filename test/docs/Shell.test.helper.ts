@@ -4,10 +4,10 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { delimiter, dirname, join } from 'node:path'
 import { atEnd, type Scope, temporaryDirectory, until } from '../process/commands.test.helper.js'
 import { fastConfig, root } from '../support/daemon.test.helper.js'
+import { freePort } from '../support/freePort.test.helper.js'
 import { commandRewrites, knownPorts, longRunning, notRun } from './rules.test.helper.js'
 
 const commandTimeoutMs = 60_000
@@ -245,15 +245,4 @@ function kill({ pid }: ChildProcess, signal: NodeJS.Signals): void {
     // The process has already exited.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number }
-      probe.close(() => resolve(port))
-    })
-  })
 }

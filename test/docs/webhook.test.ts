@@ -3,26 +3,16 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Address, Transaction } from '@latchkey/algorand'
 import { Kmd, KmdClientError } from '@latchkey/kmd-client'
 import { atEnd, start, temporaryDirectory, until } from '../process/commands.test.helper.js'
+import { freePort } from '../support/freePort.test.helper.js'
 import { blocksOf } from './Blocks.test.helper.js'
 
 const genesisHash = new Uint8Array(32).fill(3)
 const network = Buffer.from(genesisHash).toString('base64')
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number }
-      probe.close(() => resolve(port))
-    })
-  })
-}
 
 test('the receiver accepts events of the daemon, also after downtime, and refuses everything else', async (t) => {
   const port = await freePort()

@@ -32,7 +32,11 @@ test('a new operator gets two replicas, a balancer, the dashboard and a rolling 
     page,
     ports,
     path: [join(root, 'node_modules', '.bin'), ...programs],
-    environment: { NO_COLOR: '1', ...(libraries === '' ? {} : { LD_LIBRARY_PATH: libraries }) },
+    environment: {
+      NO_COLOR: '1',
+      PGPASSWORD: server.password,
+      ...(libraries === '' ? {} : { LD_LIBRARY_PATH: libraries }),
+    },
     edit: (text) => text.replaceAll(': 15s', ': 1s'),
   })
 

@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import { migratePostgres, PostgresClaims } from '@latchkey/x402/postgres'
 import { Client } from 'pg'
 import { claimsUpgrade, longLeaseMs, type VersionBefore } from '../support/claimsUpgrade.test.helper.js'
-import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
+import { asRole, emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
 
 const server = await PostgresServer.start({ after })
 const address = await emptyDatabase(server)
@@ -58,12 +58,10 @@ claimsUpgrade('PostgresClaims', async (t, prepare) => {
 test('PostgresClaims: tables of version 1 keep their id, and the runtime role can claim', async () => {
   const schema = await schemaOfVersion1()
   const { rows } = await admin.query(`SELECT id FROM ${schema}.seller`)
-  await admin.query(`CREATE ROLE ${schema} LOGIN`)
+  await server.createRole(schema)
   const report = await migratePostgres('seller', { address, schema, runtimeRole: schema })
   assert.deepEqual([report.from, report.to], [1, 3])
-  const url = new URL(address)
-  url.username = schema
-  const store = await PostgresClaims.open({ address: url.href, schema, maxConnections: 1 })
+  const store = await PostgresClaims.open({ address: asRole(address, schema), schema, maxConnections: 1 })
   assert.equal(store.id, (rows[0] as { id: string }).id)
   const lease = { owner: 'a', binding: 'b', proof: 'none', nowMs: 0, leaseMs: 1_000, network: 'n' } as const
   const { fence } = (await store.claim('x', { ...lease, round: 1n, forgetRound: 9n })) as { fence: number }

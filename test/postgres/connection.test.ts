@@ -10,7 +10,7 @@ import {
   StoreError,
 } from '@latchkey/x402/postgres'
 import { Client } from 'pg'
-import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
+import { asRole, emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
 
 type Test = { after: (work: () => unknown) => void }
 
@@ -20,7 +20,8 @@ const address = await emptyDatabase(server)
 
 test('a URL or the environment names the server', async (t) => {
   const { hostname, port, pathname } = new URL(address)
-  const variables = { PGHOST: hostname, PGPORT: port, PGUSER: 'postgres', PGDATABASE: pathname.slice(1) }
+  const { password: PGPASSWORD } = server
+  const variables = { PGHOST: hostname, PGPORT: port, PGUSER: 'postgres', PGPASSWORD, PGDATABASE: pathname.slice(1) }
   for (const options of [
     { address, environment },
     { environment: variables },
@@ -117,9 +118,9 @@ test('refuses a standby and a role without rights as a store', async (t) => {
 
 test('the owner migrates, and another role needs grants for what it uses', async (t) => {
   const database = await emptyDatabase(server)
-  await asAdmin(database, 'CREATE ROLE owner_1 LOGIN; CREATE ROLE runtime_1 LOGIN; CREATE ROLE other_1 LOGIN')
+  for (const role of ['owner_1', 'runtime_1', 'other_1']) await server.createRole(role)
   await asAdmin(database, `GRANT CREATE ON DATABASE ${new URL(database).pathname.slice(1)} TO owner_1`)
-  const as = (role: string): string => database.replace('postgres@', `${role}@`)
+  const as = (role: string): string => asRole(database, role)
   const denied = await failure(migratePostgres('facilitator', { address: as('runtime_1'), environment }))
   assert.equal(denied.code, 'store_failed')
   assert.match(denied.message, /does not have the right/)

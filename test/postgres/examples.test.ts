@@ -18,7 +18,7 @@ test('two sellers share the claims of examples/postgres', { timeout: 240_000 }, 
     ...{ AVM_NETWORK: 'local', ALGOD_URL, USDC_ASSET_ID: '31566704', PORT: '0' },
     AVM_ADDRESS: accounts[1]!.address,
     FACILITATOR_URL: await world.facilitatorUrl(),
-    DATABASE_URL: `postgres://postgres@127.0.0.1:${postgres.port}/postgres`,
+    DATABASE_URL: postgres.url(),
   }
   const start = (): Promise<string> => {
     const child = spawn(process.execPath, [join(root, 'examples', 'postgres', 'seller.js')], { env })

@@ -7,16 +7,21 @@ import { salesPage } from '@latchkey/x402/server'
 import { Client } from 'pg'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import { idOf } from '../support/paymentIds.test.helper.js'
-import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
+import { asRole, emptyDatabase, forCommand, PostgresServer } from '../support/postgres.test.helper.js'
 import { saleOf } from '../support/salesConformance.test.helper.js'
 
 const server = await PostgresServer.start({ after })
 
 type Outcome = { code: number | null; stdout: string; stderr: string }
 
-function run(...args: readonly string[]): Promise<Outcome> {
+function run(...given: readonly string[]): Promise<Outcome> {
+  const { args, env } = forCommand(given)
+  return runAsGiven(args, env)
+}
+
+function runAsGiven(args: readonly string[], env = {}): Promise<Outcome> {
   return new Promise((resolve) => {
-    const options = { timeout: 60_000, env: { PATH: process.env['PATH'], HOME: '/nonexistent' } }
+    const options = { timeout: 60_000, env: { PATH: process.env['PATH'], HOME: '/nonexistent', ...env } }
     const child = execFile(process.execPath, [latchkeyCommand, ...args], options, (_, stdout, stderr) =>
       resolve({ code: child.exitCode, stdout, stderr }),
     )
@@ -45,7 +50,7 @@ test('latchkey sales reads a database, and creates nothing in one without sales'
 })
 
 test('latchkey sales accepts no password in its arguments', async () => {
-  const { code, stderr, stdout } = await run('sales', 'postgres://shop:hunter2@127.0.0.1/shop')
+  const { code, stderr, stdout } = await runAsGiven(['sales', 'postgres://shop:hunter2@127.0.0.1/shop'])
   assert.equal(code, 2)
   assert.match(stderr, /PGPASSWORD/)
   assert.ok(!`${stdout}${stderr}`.includes('hunter2'))
@@ -67,11 +72,10 @@ test('a role with the rights granted by the migration serves a shop, and cannot 
   const admin = new Client({ connectionString: address })
   await admin.connect()
   t.after(() => admin.end())
-  await admin.query('CREATE ROLE shop LOGIN')
+  await server.createRole('shop')
   await migratePostgres('seller', { address, runtimeRole: 'shop' })
-  const url = new URL(address)
-  url.username = 'shop'
-  const claims = await PostgresClaims.open({ address: url.href })
+  const ofShop = asRole(address, 'shop')
+  const claims = await PostgresClaims.open({ address: ofShop })
   t.after(() => claims.close())
   const lease = {
     owner: 'a',
@@ -88,7 +92,7 @@ test('a role with the rights granted by the migration serves a shop, and cannot 
   await claims.finish(idOf(1), 'a', 'forgotten')
   await claims.sales.record([saleOf(idOf(1))])
   await claims.passes.issue(idOf(1), { nowMs: 0, untilMs: 1_000, requests: 1 })
-  const client = new Client({ connectionString: url.href })
+  const client = new Client({ connectionString: ofShop })
   await client.connect()
   t.after(() => client.end())
   for (const text of [

@@ -11,7 +11,7 @@ import {
   StoreError,
 } from '@latchkey/x402/postgres'
 import { Client } from 'pg'
-import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
+import { asRole, emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
 import { settlement } from '../support/settlementConformance.test.helper.js'
 import { type Loss, LossyProxy } from './LossyProxy.test.helper.js'
 
@@ -23,16 +23,6 @@ async function open(t: TestContext, options: PostgresSettlementsOptions = {}): P
   const store = await PostgresSettlements.open({ address, environment: {}, schema: `failures_${++count}`, ...options })
   t.after(() => store.close())
   return store
-}
-
-async function asAdmin(text: string): Promise<Record<string, unknown>[]> {
-  const client = new Client({ connectionString: address })
-  await client.connect()
-  try {
-    return (await client.query(text)).rows
-  } finally {
-    await client.end()
-  }
 }
 
 const limits = { feesInAll: 10n, payerPerMinute: 100 }
@@ -179,8 +169,8 @@ test('a read-only database accepts no claim, and the error says so', async (t) =
 
 test('the runtime role can do all of its work, and nothing else', async (t) => {
   const schema = `failures_${++count}`
-  await asAdmin('CREATE ROLE runtime_2 LOGIN; CREATE ROLE stranger_2 LOGIN')
-  const as = (role: string) => address.replace('postgres@', `${role}@`)
+  for (const role of ['runtime_2', 'stranger_2']) await server.createRole(role)
+  const as = (role: string) => asRole(address, role)
   const early = await failure(PostgresSettlements.open({ address: as('runtime_2'), environment: {}, schema }))
   assert.equal(early.code, 'store_not_migrated')
   await migratePostgres('facilitator', { address, environment: {}, schema, runtimeRole: 'runtime_2' })

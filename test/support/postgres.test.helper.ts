@@ -1,11 +1,15 @@
-/** Runs PostgreSQL servers for a test: a fresh data directory, on a free loopback port. */
+/**
+ * Runs PostgreSQL servers for a test: a fresh data directory, on a free loopback port, with a password that only this
+ * test knows. A test that connects to the wrong server is refused, and cannot write into the database of another.
+ */
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { Client } from 'pg'
+import { Client, type QueryResult } from 'pg'
 import { freePort } from './freePort.test.helper.js'
 
 type Cache = {
@@ -38,11 +42,13 @@ export type PostgresServerOptions = {
 /** Whether this machine has the programs. */
 export const hasPostgres = (): boolean => existsSync(join(binDirectory(), 'initdb'))
 
-/** A server that can be killed and restarted on the same data. Its superuser is `postgres`, without a password. */
+/** A server that can be killed and restarted on the same data. Its superuser is `postgres`. */
 export class PostgresServer {
   readonly directory: string
   readonly port: number
   readonly host: string
+  /** The password of the superuser. Over the Unix socket in `directory`, the server asks for none. */
+  readonly password = randomBytes(16).toString('hex')
   readonly #options: PostgresServerOptions
   #process: ChildProcess | undefined
 
@@ -64,12 +70,29 @@ export class PostgresServer {
     if (isRoot()) chownSync(directory, unprivilegedId, unprivilegedId)
     await createData(directory)
     await server.restart()
+    await server.query(`ALTER ROLE postgres PASSWORD '${server.password}'`)
     return server
   }
 
-  /** Returns a client URL for a database and a role. */
-  url(database = 'postgres', role = 'postgres'): string {
-    return `postgres://${role}@${this.host}:${this.port}/${database}`
+  /** Returns the URL of a database for the superuser. */
+  url(database = 'postgres'): string {
+    return `postgres://postgres:${this.password}@${this.host}:${this.port}/${database}`
+  }
+
+  /** Creates a role that can log in, with the password of the superuser. */
+  async createRole(role: string): Promise<void> {
+    await this.query(`CREATE ROLE ${role} LOGIN PASSWORD '${this.password}'`)
+  }
+
+  /** Executes a statement as the superuser, over the Unix socket. */
+  async query(statement: string): Promise<QueryResult> {
+    const client = new Client({ host: this.directory, port: this.port, user: 'postgres', database: 'postgres' })
+    await client.connect()
+    try {
+      return await client.query(statement)
+    } finally {
+      await client.end()
+    }
   }
 
   /** Restarts the server after `kill` or a crash. */
@@ -129,25 +152,40 @@ export class PostgresServer {
   }
 }
 
-let count = 0
-
 /** Returns the URL of a new, empty database in a server. */
 export async function emptyDatabase(server: PostgresServer): Promise<string> {
-  const name = `test_${process.pid}_${++count}`
-  const client = new Client({ connectionString: server.url() })
-  await client.connect()
-  try {
-    await client.query(`CREATE DATABASE ${name}`)
-  } finally {
-    await client.end()
-  }
+  const name = `test_${randomBytes(8).toString('hex')}`
+  await server.query(`CREATE DATABASE ${name}`)
   return server.url(name)
+}
+
+/** Returns the URL for another role, which `createRole` created. */
+export function asRole(address: string, role: string): string {
+  const url = new URL(address)
+  url.username = role
+  return url.href
+}
+
+/** Moves the password from the addresses in a command's arguments, where it is refused, into the environment. */
+export function forCommand(args: readonly string[]): {
+  readonly args: string[]
+  readonly env: { PGPASSWORD?: string }
+} {
+  const env: { PGPASSWORD?: string } = {}
+  const plain = args.map((arg) => {
+    if (!arg.startsWith('postgres://')) return arg
+    const url = new URL(arg)
+    if (url.password !== '') env.PGPASSWORD = url.password
+    url.password = ''
+    return url.href
+  })
+  return { args: plain, env }
 }
 
 /** Fills `data` in a directory with a copy of an empty server's data, because `initdb` takes ten times as long. */
 async function createData(directory: string): Promise<void> {
   const { stdout } = await run(join(binDirectory(), 'initdb'), ['--version'], { env: environment() })
-  const kept = `latchkey-postgres-data-${stdout.replaceAll(/[^\w.]+/g, '-')}${process.getuid?.() ?? ''}`
+  const kept = `latchkey-postgres-scram-data-${stdout.replaceAll(/[^\w.]+/g, '-')}${process.getuid?.() ?? ''}`
   const { buildOnce, cacheDirectory } = (await import(cacheScript)) as Cache
   buildOnce(cacheDirectory(kept), initialize)
   await run('cp', ['-a', join(cacheDirectory(kept), 'data'), directory])
@@ -166,7 +204,7 @@ function initialize(target: string): void {
     })
     writeFileSync(
       join(data, 'pg_hba.conf'),
-      'local all all trust\nhost all all 0.0.0.0/0 trust\nhost all all ::0/0 trust\n',
+      'local all all trust\nhost all all 0.0.0.0/0 scram-sha-256\nhost all all ::0/0 scram-sha-256\n',
     )
     execFileSync('cp', ['-a', data, target])
   } finally {

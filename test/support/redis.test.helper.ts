@@ -1,5 +1,9 @@
-/** Runs Redis servers for a test on a free loopback port, without persistence unless a test asks for it. */
+/**
+ * Runs Redis servers for a test on a free loopback port, with a password that only this test knows, and without
+ * persistence unless a test asks for it.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,6 +30,7 @@ export class RedisServer {
   readonly port: number
   readonly host: string
   readonly directory: string
+  readonly password = randomBytes(16).toString('hex')
   readonly #options: RedisServerOptions
   #process: ChildProcess | undefined
 
@@ -49,7 +54,7 @@ export class RedisServer {
   }
 
   get url(): string {
-    return `redis://${this.host}:${this.port}`
+    return `redis://:${this.password}@${this.host}:${this.port}`
   }
 
   /** Restarts the server after `kill` or a crash: empty, unless a setting makes it persist its data. */
@@ -58,6 +63,7 @@ export class RedisServer {
       bind: this.host,
       port: String(this.port),
       save: '',
+      requirepass: this.password,
       dir: this.directory,
       ...this.#options.settings,
     }

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import type { Counter, Random } from './soakRandom.test.helper.js'
@@ -99,14 +98,4 @@ export async function killAtRandom(services: readonly Service[], options: KillOp
     if (left.length === 0) left.push(...random.shuffle(services))
     await Promise.all(left.splice(0, random.chance(0.2) ? 2 : 1).map(killOne))
   }
-}
-
-/** Returns a port for a service that must keep its address after a restart. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
