@@ -28,7 +28,7 @@ export type { Json, TestResponse }
 export const kmdScript = join(root, 'packages', 'cli', 'bin', 'kmd.js')
 
 /** Long enough for an overloaded machine; a timeout means that the expected event does not happen. */
-const timeoutMs = 60_000
+const timeoutMs = 180_000
 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 

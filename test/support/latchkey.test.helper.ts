@@ -19,7 +19,7 @@ export type RunOptions = {
 }
 
 /** Long enough for an overloaded machine. */
-const timeoutMs = 60_000
+const timeoutMs = 180_000
 
 /** Runs detached, in a separate session: even if the tests run in a terminal, the command has none. */
 export async function latchkey(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {

@@ -35,7 +35,7 @@ export type TerminalOptions = { env?: NodeJS.ProcessEnv; cwd?: string }
 type Scope = { after: (work: () => unknown) => void }
 
 /** Long enough for an overloaded machine. */
-const timeoutMs = 60_000
+const timeoutMs = 180_000
 
 const [screenFrame, headBytes] = ['s'.charCodeAt(0), 5]
 

@@ -147,8 +147,8 @@ test('HTTP/1.0 with a chunked body is rejected', () => {
 test('whitespace around a value is removed, and whitespace within it takes linear time', () => {
   assert.equal(head('GET / HTTP/1.1', 'A: \t b\t c \t').headers.get('a'), 'b\t c')
   assert.equal(head('GET / HTTP/1.1', 'A:\t \t').headers.get('a'), '')
-  const startedAt = performance.now()
+  const before = process.cpuUsage()
   const value = `a${' '.repeat(100_000)}b`
   assert.equal(head('GET / HTTP/1.1', `A: ${value}`).headers.get('a'), value)
-  assert.ok(performance.now() - startedAt < 5_000, 'takes too long')
+  assert.ok(process.cpuUsage(before).user < 5_000_000, 'takes too long')
 })

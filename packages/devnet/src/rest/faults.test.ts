@@ -94,7 +94,7 @@ test('hold', async (t) => {
     const id = await node.send(payment(node))
     const startedMs = performance.now()
     while ((await confirmedRound(node, id)) === undefined) {
-      assert.ok(performance.now() - startedMs < 10_000)
+      assert.ok(performance.now() - startedMs < 120_000)
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
     assert.ok(performance.now() - startedMs > 140)

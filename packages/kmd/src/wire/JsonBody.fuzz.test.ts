@@ -163,9 +163,9 @@ test('a body of the maximum size is read or rejected in linear time', () => {
     for (const start of starts) {
       const body = Buffer.alloc(1024 * 1024, part)
       body.write(start)
-      const startedAt = performance.now()
+      const before = process.cpuUsage()
       assert.throws(() => read(body, request, 'reference'), KmdError)
-      assert.ok(performance.now() - startedAt < 5_000, `${start}${part} repeated takes too long`)
+      assert.ok(process.cpuUsage(before).user < 5_000_000, `${start}${part} repeated takes too long`)
     }
   }
 })

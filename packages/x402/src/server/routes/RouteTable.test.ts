@@ -310,10 +310,10 @@ test('limits the texts derived from a path for any number of mounts, and needs n
 
 test('trims slashes at the end of a path, and skips those within it in linear time', () => {
   assert.deepEqual(['/a//', '//', '', '/a//b'].map(trimSlashes), ['/a', '/', '/', '/a//b'])
-  const startedAt = performance.now()
+  const before = process.cpuUsage()
   const path = `${'/'.repeat(100_000)}a`
   assert.equal(trimSlashes(path), path)
-  assert.ok(performance.now() - startedAt < 5_000, 'takes too long')
+  assert.ok(process.cpuUsage(before).user < 5_000_000, 'takes too long')
 })
 
 test('matches any path without an error', () => {
