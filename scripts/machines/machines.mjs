@@ -1,10 +1,12 @@
 // Defines the machines and how each differs from this one. `make` gets `{ directory, home, tree, base }` and returns
 // the differences from a plain run: `command` (a prefix), `environment`, `cwd`, `close`, and `expectsCure` if the
 // command must print a remedy.
-import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
+import { obtainNode } from '../obtain/node.mjs'
+import { startBusyLoops } from '../testing/busyLoops.mjs'
 import { makeDebian } from './debian.mjs'
 
 /** A user id that owns nothing on most machines and has no entry in /etc/passwd. */
@@ -128,14 +130,7 @@ export const machines = {
   },
   busy: {
     what: 'four busy loops',
-    make: () => {
-      const loops = Array.from({ length: 4 }, () => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }))
-      return {
-        close: () => {
-          for (const loop of loops) loop.kill('SIGKILL')
-        },
-      }
-    },
+    make: () => ({ close: startBusyLoops(4) }),
   },
 }
 
@@ -196,11 +191,11 @@ function mkdtemp(directory, name) {
   return path
 }
 
-/** Installs a Node of another release line from the npm registry. */
-function withNode({ home, directory }, version) {
-  const folder = mkdtemp(directory, `node-${version}`)
-  const platform = `node-linux-${process.arch}@${version}`
-  execFileSync('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', platform], { stdio: 'ignore' })
-  const program = join(folder, 'node_modules', platform.split('@')[0], 'bin')
-  return withHome(home, { PATH: `${program}${delimiter}${process.env.PATH}` })
+/** Adds a Node of another release line, where every user can run it. */
+function withNode({ home, directory }, line) {
+  const { directory: program, problem } = obtainNode(line)
+  if (problem !== undefined) throw new Error(problem)
+  const folder = mkdtemp(directory, `node-${line}`)
+  copyFileSync(join(program, 'node'), join(folder, 'node'))
+  return withHome(home, { PATH: `${folder}${delimiter}${process.env.PATH}` })
 }
