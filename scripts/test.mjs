@@ -47,8 +47,7 @@ async function run() {
   }
   const results = await runModules(isNarrowed ? tests.map(single) : modulesOf(tests, tierName), options)
   if (!isNarrowed) saveTimes(tierName, results)
-  const first = results.flatMap(filesOf)
-  const { files, repeated } = values.again ? await runAgain(first, options) : { files: first, repeated: [] }
+  const files = results.flatMap(filesOf)
   for (const line of failureLines(files)) console.log(line)
   for (const [program, problem] of missing) {
     const left = found.filter((path) => neededBy(path).includes(program))
@@ -56,10 +55,6 @@ async function run() {
     console.log(adviceFor(program))
   }
   for (const line of skipLines(files)) console.log(line)
-  for (const file of repeated) {
-    console.log(`\nFAILED next to other tests, but passed alone: ${nameOf(file.file)}`)
-    for (const line of failureLines([file])) console.log(line)
-  }
   const styleCode = await style
   if (styleCode !== 0) console.log('\nFAILED: the style; `npm run format` corrects most of it')
   const isFailed = styleCode !== 0 || files.some(({ failures }) => failures.length > 0)
@@ -84,15 +79,12 @@ function readArguments() {
   const options = {
     system: { type: 'boolean', default: false },
     unit: { type: 'boolean', default: false },
-    // A file that fails while others run is rerun once, alone, and reported: a loaded machine is not a defect of the
-    // code.
-    again: { type: 'boolean', default: false },
   }
   try {
     const { values, positionals } = parseArgs({ options, allowPositionals: true })
     return { values, wanted: positionals }
   } catch (error) {
-    console.error(`${error.message}\nusage: npm test [-- [--again] [PART OF A PATH ...]]`)
+    console.error(`${error.message}\nusage: npm test [-- PART OF A PATH ...]`)
     process.exit(2)
   }
 }
@@ -106,20 +98,6 @@ function isOfMachine(reason) {
 function checkStyle() {
   const biome = join(root, 'node_modules', '@biomejs', 'biome', 'bin', 'biome')
   return runNode([biome, 'check', '--error-on-warnings', '.'])
-}
-
-/** Reruns failed files, unless there are many: many failures are not caused by a loaded machine. */
-async function runAgain(files, options) {
-  const failed = files.filter(({ failures }) => failures.length > 0)
-  if (failed.length === 0 || failed.length > 6) return { files, repeated: [] }
-  console.log(`\nrunning ${failed.length} failed files again, one at a time`)
-  const modules = failed.map(({ file }) => single(file))
-  const second = (await runModules(modules, { ...options, concurrency: 1 })).flatMap(filesOf)
-  const repeatOf = ({ file }) => second.find((repeat) => repeat.file === file)
-  return {
-    files: files.map((file) => repeatOf(file) ?? file),
-    repeated: failed.filter((file) => repeatOf(file).failures.length === 0),
-  }
 }
 
 /** Returns how many processes run at once: a given number, or as many as keep the cores busy. */
