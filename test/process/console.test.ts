@@ -5,6 +5,7 @@ import { Address, Transaction } from '@latchkey/algorand'
 import { Devnet } from '@latchkey/devnet'
 import { Token } from '@latchkey/kmd'
 import { Kmd as Client } from '@latchkey/kmd-client'
+import { freePort } from '../support/freePort.test.helper.js'
 import {
   atEnd,
   exchange,
@@ -108,7 +109,8 @@ for (const wire of ['documented', 'reference']) {
 }
 
 test('reports a node that goes down, and uses it again when it is back', async (t) => {
-  const first = await devnet(t)
+  const port = await freePort()
+  const first = await devnet(t, { port })
   const { call } = await open(t, { algod: { url: first.url } })
   const body = { addresses: [first.dispenser.address] }
   const [account] = (await ok(call('POST', '/latchkey/v1/accounts', body))).accounts
@@ -121,7 +123,7 @@ test('reports a node that goes down, and uses it again when it is back', async (
   const status = await ok(call('GET', '/latchkey/v1/node'))
   assert.deepEqual([status.is_set, status.is_reachable, status.message], [true, false, missed.json.message])
 
-  await devnet(t, { port: Number(new URL(first.url).port) })
+  await devnet(t, { port })
   assert.equal((await call('POST', '/latchkey/v1/accounts', body)).status, 200)
 })
 

@@ -97,7 +97,7 @@ suite('Prometheus', { timeout: 600_000 }, () => {
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       log += text
     })
-    const [, port] = await until('its port', () => /Listening on" address=127\.0\.0\.1:([0-9]+)/.exec(log) ?? false)
+    const [, port] = await until('its port', () => /Listening on" address=127\.0\.0\.1:([0-9]+)\s/.exec(log) ?? false)
     await until('Prometheus', async () => (await fetch(`http://127.0.0.1:${port}/-/ready`)).ok)
     return async (path) => {
       const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`)

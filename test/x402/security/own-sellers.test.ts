@@ -119,7 +119,7 @@ test('A14 the weather example serves nothing unpaid', { timeout }, async (t) => 
   })
   const [, port] = await until(
     'the seller',
-    () => /listening at http:\/\/127\.0\.0\.1:([0-9]+)/.exec(output()) ?? undefined,
+    () => /listening at http:\/\/127\.0\.0\.1:([0-9]+)\s/.exec(output()) ?? undefined,
   )
   await checkSeller(`http://127.0.0.1:${port}`, world)
 })
