@@ -113,7 +113,7 @@ function apply(group: Group, index: number, effects: Effects): void {
     group.ledger.applyInner(group, index, effects)
   } catch (error) {
     if (!(error instanceof LatchkeyError)) throw error
-    throw new EvaluationError(`inner tx ${index} failed: ${error.message}`)
+    throw new EvaluationError(`inner tx ${index} failed: ${error.message}`, { cause: error })
   }
 }
 
