@@ -101,6 +101,21 @@ test('a call that is rejected without an error has no data', async () => {
   assert.equal(await dataOf(node, sign(node.txn('appl', alice, { apid }), alice)), undefined)
 })
 
+test('the stack of a refused call is without the arguments that its last instruction had taken', async () => {
+  const { node, alice } = await started()
+  for (const [source, stack] of [
+    ['int 5; int 0; byte "b"; app_box_len; pop; pop; return', [5, b64('b')]],
+    ['int 5; itxn_begin; int 7; itxn_field TypeEnum; int 77; itxn_field ApplicationID; int 1', [5]],
+    ['int 5; byte "abc"; extract 2 5; pop', [5, 0]],
+    ['int 5; byte "{}"; byte "k"; json_ref JSONUint64; pop', [5, b64('{}')]],
+  ] as const) {
+    const apap = await compile(`#pragma version 13\ntxn ApplicationID; bz end\n${source}\nend: int 1`)
+    const apid = await deploy(node, alice, 'int 1', { apap, apsu: await compile('#pragma version 13\nint 1') })
+    const data = await dataOf(node, sign(node.txn('appl', alice, { apid }), alice))
+    assert.deepEqual(data['eval-states'], [{ stack }], source)
+  }
+})
+
 test('the data of a refused logic signature has its state and those of earlier ones, and no application', async () => {
   const { node, alice } = await started()
   const [good, bad] = await Promise.all(['int 4; store 0; int 1', 'int 6; store 1; byte "x"; err'].map(compile))
