@@ -14,6 +14,7 @@ import type { DevnetNode } from './DevnetNode.js'
 import { ApiError } from './rest/ApiError.js'
 import { accountRoutes } from './rest/accounts.js'
 import { applicationRoutes } from './rest/applications.js'
+import { boxRoutes } from './rest/boxes.js'
 import { blockRoutes } from './rest/blocks.js'
 import { cheatRoutes } from './rest/cheats.js'
 import { deltaRoutes } from './rest/deltas.js'
@@ -45,6 +46,7 @@ const own: readonly Route[] = [
   ...deltaRoutes,
   ...participationRoutes,
   ...applicationRoutes,
+  ...boxRoutes,
   ...tealRoutes,
   ...cheatRoutes,
 ]

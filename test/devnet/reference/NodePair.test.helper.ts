@@ -235,7 +235,7 @@ export class NodePair {
   async submit(group: readonly Uint8Array[], what: string): Promise<Outcome> {
     const [one, other] = await this.both('POST', '/v2/transactions', Bytes.concat(group))
     const message = one.status === 200 ? '' : messageOf(one)
-    let isEqual = this.#compare(what, verdictOf(one), verdictOf(other), group)
+    let isEqual = this.#compare(what, verdictOf(one) + dataOf(one), verdictOf(other) + dataOf(other), group)
     if (one.status === 200 && other.status === 200) {
       this.round++
       isEqual = (await this.#compareBlock(what, group)) && isEqual
@@ -338,6 +338,12 @@ function verdictOf(response: Response): string {
   return response.status === 200 ? 'accepted' : `${response.status} ${errorText(messageOf(response))}`
 }
 
+/** The state of the programs of a refused group. */
+function dataOf({ status, bytes }: Response): string {
+  if (status === 200) return ''
+  return ` ${canonical(normalized(Json.parseObject(bytes.toString())?.['data'] ?? {}))}`
+}
+
 function blockOf({ bytes }: Response): { text: string; counter: string } {
   const { block } = Json.parseObject(bytes.toString()) as { block: Json.Members }
   const { txns, tc, ts, fc, rnd } = block
@@ -373,16 +379,19 @@ function errorText(text: string): string {
     .replace(/ \[\]transactions\.SignedTxnWithAD\{.*\}(?=\. Details)/s, '')
 }
 
-/** Lists that nodes send in no order are sorted. */
+/** Lists that nodes send in no order are sorted. Hints are the devnet's own. */
 function normalized(value: unknown, name = ''): unknown {
-  if (typeof value === 'string') return name === 'failure-message' ? errorText(value) : value
+  if (typeof value === 'string') return messages.has(name) ? errorText(value) : value
   if (Array.isArray(value)) {
     const list = value.map((one) => normalized(one))
     return unordered.has(name) ? list.sort((a, b) => (canonical(a) < canonical(b) ? -1 : 1)) : list
   }
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, normalized(one, key)]))
+  const members = Object.entries(value).filter(([key]) => key !== 'hint')
+  return Object.fromEntries(members.map(([key, one]) => [key, normalized(one, key)]))
 }
+
+const messages = new Set(['failure-message', 'inner-msg'])
 
 const unordered = new Set([
   ...['app-initial-states', 'kvs', 'app-locals', 'accounts', 'apps', 'assets', 'boxes', 'asset-holdings'],

@@ -331,6 +331,7 @@ export class RandomSession {
     const pair = this.#pair
     const accounts = [...this.#people, ...this.#apps.map(applicationAccount)]
     await Promise.all(accounts.map(({ address }) => pair.look(`/v2/accounts/${address}`, this.#name)))
+    for (const { address } of this.#people) await this.#lookAtApplications(address)
     for (const id of this.#assets) await pair.look(`/v2/assets/${id}`, this.#name)
     for (const id of this.#apps) {
       await pair.look(`/v2/applications/${id}`, this.#name)
@@ -338,7 +339,37 @@ export class RandomSession {
       for (const { name } of (boxes?.['boxes'] ?? []) as { name: string }[]) {
         await pair.look(`/v2/applications/${id}/box?name=${encodeURIComponent(`b64:${name}`)}`, this.#name)
       }
+      await this.#lookAtBoxes(id)
     }
+    for (let back = 0n; back < 3n; back++) await pair.look(`/v2/deltas/${pair.round - back}`, this.#name)
+  }
+
+  /** Follows the pages of the applications of an account. */
+  async #lookAtApplications(address: string): Promise<void> {
+    for (const include of ['', '&include=params']) {
+      const path = `/v2/accounts/${address}/applications?limit=${this.#random.pick([1, 2, 100])}${include}`
+      await this.#follow(path)
+    }
+  }
+
+  /** Follows the pages of the boxes of an application, now and some rounds ago. */
+  async #lookAtBoxes(id: bigint): Promise<void> {
+    const random = this.#random
+    const path = `/v2/applications/${id}/boxes`
+    await this.#follow(`${path}?limit=${random.pick([1, 2, 3])}${random.pick(['', '&include=values'])}`)
+    await this.#follow(`${path}?prefix=str:${random.pick(boxNames).slice(0, 1)}&include=values`)
+    for (let back = 0n; back < 4n; back++) {
+      await this.#follow(`${path}?include=values&limit=2&round=${this.#pair.round - back}`)
+    }
+    await this.#pair.look(`${path}?round=${this.#pair.round + 1n}`, this.#name)
+    await this.#pair.look(`${path}?max=1`, this.#name)
+  }
+
+  async #follow(path: string): Promise<void> {
+    const page = await this.#pair.look(path, this.#name)
+    const next = page?.['next-token']
+    if (typeof next !== 'string') return
+    await this.#follow(`${path.replace(/&next=[^&]*/, '')}&next=${encodeURIComponent(next)}`)
   }
 }
 

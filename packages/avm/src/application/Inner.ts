@@ -44,7 +44,8 @@ export function next(call: Call): void {
 /** By default a transaction pays what its group still needs after all credit. */
 function add(call: Call, building: Draft[]): void {
   const { pool } = call.group
-  expectRoom(call, building.length + 1)
+  // One more than can be submitted can be begun, because programs of version 5 failed at the submission only.
+  expectRoom(call, building, maxGroupSize - 1)
   const { fv, lv } = call.transaction
   const usage = building.reduce((sum, txn) => sum + Fees.usage(txn), wholeUsage)
   const surplus = pool.feeCredit + Fees.surplus(Fees.paid(building), usage, pool.parameters.minTxnFee)
@@ -55,9 +56,9 @@ function add(call: Call, building: Draft[]): void {
   building.push(txn)
 }
 
-function expectRoom({ group: { pool } }: Call, count: number): void {
-  if (count <= maxGroupSize && count <= pool.innersLeft) return
-  throw new EvaluationError(`too many inner transactions ${count} with ${pool.innersLeft} left`)
+function expectRoom({ group: { pool } }: Call, { length }: readonly Draft[], most: number): void {
+  if (length <= most && length <= pool.innersLeft) return
+  throw new EvaluationError(`too many inner transactions ${length} with ${pool.innersLeft} left`)
 }
 
 /**
@@ -69,7 +70,7 @@ export function submit(call: Call): void {
   const { building: transactions, group: outer } = call
   const { pool } = outer
   if (transactions === undefined) throw new EvaluationError('itxn_submit without itxn_begin')
-  expectRoom(call, transactions.length)
+  expectRoom(call, transactions, maxGroupSize)
   const origin = { call, firstIndex: call.delta.inners.length }
   payFees(call, transactions)
   for (const txn of transactions) {
@@ -113,7 +114,7 @@ function apply(group: Group, index: number, effects: Effects): void {
     group.ledger.applyInner(group, index, effects)
   } catch (error) {
     if (!(error instanceof LatchkeyError)) throw error
-    throw new EvaluationError(`inner tx ${index} failed: ${error.message}`)
+    throw new EvaluationError(`inner tx ${index} failed: ${error.message}`, { cause: error })
   }
 }
 

@@ -196,3 +196,32 @@ test('a simulation does not report the log of the last instruction of a failed p
   assert.deepEqual(logsOf(failing), ['a', 'b'])
   assert.deepEqual(logsOf(accepted, { observer: {} }), ['a', 'b'])
 })
+
+const empty = 'int pay; itxn_field TypeEnum; int 0; itxn_field Fee'
+const fullGroup = `itxn_begin; ${empty}; ${`itxn_next; ${empty}; `.repeat(15)}`
+
+/** A program that makes groups of 16 inner payments, and then runs a source. */
+function afterGroups(groups: number, source: string): string {
+  return `int 0; loop: ${fullGroup} itxn_submit; int 1; +; dup; int ${groups}; <; bnz loop; pop; ${source}`
+}
+
+test('an inner transaction beyond the last one can be begun, and not submitted or followed', () => {
+  for (const [source, reason] of [
+    ['itxn_begin; int 1', undefined],
+    [`itxn_begin; ${empty}; int 1`, undefined],
+    [`itxn_begin; ${empty}; itxn_submit; int 1`, 'too many inner transactions 1 with 0 left'],
+    [`itxn_begin; ${empty}; itxn_next; int 1`, 'too many inner transactions 1 with 0 left'],
+  ] as const) {
+    const ledger = testLedger()
+    const apid = create(ledger, afterGroups(16, source))
+    const { message } = perform(ledger, { apid, fee: 300_000n }, { limits: { extraBudget: 20_000 } })
+    assert.equal(message?.replace(/^logic eval error: |\. Details.*$/gs, ''), reason, source)
+  }
+})
+
+test('the transaction after 16 in an inner group is refused with the number of those before it', () => {
+  const ledger = testLedger()
+  const apid = create(ledger, `${fullGroup} itxn_next; int 1`)
+  const { message } = perform(ledger, { apid }, { limits: { extraBudget: 20_000 } })
+  assert.match(message!, /too many inner transactions 16 with 256 left/)
+})

@@ -19,15 +19,16 @@ export function runCall(call: Call): boolean {
     isAccepted = run(call.machine, observer) !== 0n
   } catch (error) {
     if (!(error instanceof EvaluationError)) throw error
-    failure = located(call, error.message)
+    failure = located(call, error)
   }
   observer?.afterProgram?.(call, isAccepted, failure)
   if (failure !== undefined) throw failure
   return isAccepted
 }
 
-function located(call: Call, reason: string): EvaluationError {
+function located(call: Call, cause: EvaluationError): EvaluationError {
   const { pc, program } = call.machine
   const opcodes = call.group.pool.showsOpcodes ? `, opcodes=${instructionsBefore(program, pc)}` : ''
-  return new EvaluationError(`logic eval error: ${reason}. Details: app=${call.appId}, pc=${pc}${opcodes}`, call)
+  const reason = `logic eval error: ${cause.message}. Details: app=${call.appId}, pc=${pc}${opcodes}`
+  return new EvaluationError(reason, { call, cause })
 }

@@ -7,8 +7,9 @@ export class EvaluationError extends LatchkeyError<'evaluation_failed'> {
   /** The outermost application call whose program failed, of type `Call`. */
   readonly call: object | undefined
 
-  constructor(reason: string, call?: object) {
-    super('evaluation_failed', reason, { hint: errors.evaluation_failed.hint })
+  /** @param options.cause the failure of an inner transaction, or the error of the instruction that failed. */
+  constructor(reason: string, { call, cause }: { readonly call?: object; readonly cause?: unknown } = {}) {
+    super('evaluation_failed', reason, { hint: errors.evaluation_failed.hint, cause })
     this.call = call
   }
 }

@@ -142,16 +142,16 @@ export const boxes: Operations = Object.fromEntries(
 
 function perform(machine: Machine, operation: BoxOperation, namesApp: boolean): void {
   const call = callOf(machine)
+  // The id of the application leaves the stack first, even if the operation fails.
+  const appId = namesApp ? (machine.stack.splice(-1 - operation.args, 1)[0] as bigint) : call.appId
   const args = machine.stack.slice(-operation.args)
-  const count = operation.args + Number(namesApp)
-  const appId = namesApp ? (machine.stack.at(-count) as bigint) : call.appId
   const name = args[0] as Uint8Array
   expectName(call, name)
   const key = ByteKey.of(name)
   const value = call.group.ledger.box(appId, key)
   const { isWriting } = operation
   const target = { call, appId, name: key, value, args: args.slice(1), isWriting }
-  machine.replace(count, ...call.group.pool.boxes.during(() => operation.run(target)))
+  machine.replace(operation.args, ...call.group.pool.boxes.during(() => operation.run(target)))
 }
 
 function expectAccess({ group: { ledger }, appId: own }: Call, appId: bigint, isWriting: boolean): void {

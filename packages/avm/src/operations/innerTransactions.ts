@@ -24,8 +24,8 @@ export const innerTransactions: Operations = {
     if (field?.setVersion === undefined || field.setVersion > machine.version) {
       throw new EvaluationError(`invalid itxn_field ${Fields.nameOf('txn', byte)}`)
     }
-    Inner.setField(call, field.name, machine.stack.at(-1)!)
-    machine.replace(1)
+    // The value leaves the stack even if the field cannot have it.
+    Inner.setField(call, field.name, machine.stack.pop()!)
   },
   itxn_submit: (machine) => Inner.submit(callOf(machine)),
   itxn: (machine) => {

@@ -3,6 +3,7 @@
  * state.
  */
 import { Address, BoundedMap, Group, Hash, type Multisig, type Submission, Transaction } from '@latchkey/algorand'
+import type { Evaluation } from '@latchkey/avm'
 import * as Consensus from './Consensus.js'
 import { checkApplicationCall } from './checkApplicationCall.js'
 import { LedgerError } from './LedgerError.js'
@@ -49,8 +50,9 @@ function errorOf(
   { id }: Submission.Decoded,
   index: number,
   reason: string,
+  signatures?: LedgerError['signatures'],
 ): LedgerError {
-  return new LedgerError(code, reason, { index, transactionId: id })
+  return new LedgerError(code, reason, { index, transactionId: id, signatures })
 }
 
 function incomingOf(decoded: Submission.Decoded): IncomingTransaction {
@@ -134,13 +136,18 @@ export function checkSignatures(
   programs: LogicSignature.LogicContext,
 ): void {
   let budget: ReturnType<typeof LogicSignature.budgetOf> | undefined
+  const evaluations: Evaluation[] = []
+  const onEvaluated = (index: number, evaluation: Evaluation): void => {
+    evaluations[index] = evaluation
+    programs.onEvaluated?.(index, evaluation)
+  }
   for (const [index, transaction] of transactions.entries()) {
     let reason = signatureProblem(transaction, allowsEmpty)
     if (reason === undefined && transaction.signed.lsig !== undefined) {
       budget ??= LogicSignature.budgetOf(transactions)
-      reason = LogicSignature.problemOf(transactions, index, budget, programs)
+      reason = LogicSignature.problemOf(transactions, index, budget, { ...programs, onEvaluated })
     }
-    if (reason !== undefined) throw errorOf('missing_signature', transaction.decoded, index, reason)
+    if (reason !== undefined) throw errorOf('missing_signature', transaction.decoded, index, reason, evaluations)
   }
   for (const transaction of transactions) {
     if (!isEmpty(transaction) && transaction.signed.lsig === undefined && !isVerified(transaction)) {

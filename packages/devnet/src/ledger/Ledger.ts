@@ -143,10 +143,10 @@ export class Ledger {
 
   /** Closes the open block, which may be empty. */
   closeBlock(): Block.Block {
-    const { timestamp, state } = this.clock.next(this.last.timestamp)
+    const { timestamp, openTimestamp, state } = this.clock.next(this.last.timestamp)
     this.#journal?.({ type: 'block', timestamp })
     this.clock.state = state
-    return this.#close(timestamp)
+    return this.#close(timestamp, openTimestamp)
   }
 
   simulate(group: readonly Submission.Decoded[], options: Simulation.SimulationOptions): Simulation.SimulationResult {
@@ -318,7 +318,7 @@ export class Ledger {
     this.#reacceptPending(this.#pending.map(({ applied }) => applied.map(({ transaction }) => transaction)))
   }
 
-  #close(timestamp: bigint): Block.Block {
+  #close(timestamp: bigint, openTimestamp = timestamp): Block.Block {
     const applied = this.pendingTransactions()
     this.lifetimes?.record({ changes: this.#open, state: this.state, round: this.last.round + 1n, applied })
     const changes = changesOf(this.#open, this.state)
@@ -330,7 +330,7 @@ export class Ledger {
     const feesCollected = this.#pending.reduce((sum, { overlay }) => sum + overlay.feesCollected, 0n)
     const contents = { timestamp, transactionCount, feesCollected, applied, voters }
     const block = Block.make({ chain, previous: this.last, ...contents })
-    this.deltas.add(block.round, { ...changes, previousTimestamp, totals: this.state.totals })
+    this.deltas.add(block.round, { ...changes, openTimestamp, previousTimestamp, totals: this.state.totals })
     this.onlineStake.record(block.round, this.state.totals.Online.microAlgos)
     this.#voters.record(block.round, this.state)
     this.state.endRound(block.round)
@@ -423,6 +423,10 @@ function allocate({ allocations, assets, accounts, faucet, assetAmount }: Genesi
 /** Timestamps are signed 64-bit integers on a node. */
 export const latestTimestamp = 2n ** 63n - 1n
 
+function limited(timestamp: bigint): bigint {
+  return timestamp > latestTimestamp ? latestTimestamp : timestamp
+}
+
 export const initialClock: ClockState = { offsetSeconds: undefined, aheadSeconds: 0n, nextTimestamp: undefined }
 
 /**
@@ -441,16 +445,20 @@ export class Clock {
     return BigInt(Math.floor(this.#nowMs() / 1000)) + this.state.aheadSeconds
   }
 
-  /** Returns the timestamp of the block after one with the timestamp `previous`, and the clock after that block. */
-  next(previous: bigint): { timestamp: bigint; state: ClockState } {
+  /**
+   * Returns the timestamp of the block after one with the timestamp `previous`, the one that it has while it is open,
+   * and the clock after that block. As on a node, an offset applies to the closed block only.
+   */
+  next(previous: bigint): { timestamp: bigint; openTimestamp: bigint; state: ClockState } {
+    const { nextTimestamp, offsetSeconds } = this.state
     const state = { ...this.state, nextTimestamp: undefined }
-    const timestamp = this.state.nextTimestamp ?? this.#following(previous)
-    return { timestamp: timestamp > latestTimestamp ? latestTimestamp : timestamp, state }
+    const openTimestamp = nextTimestamp ?? this.#following(previous)
+    const timestamp =
+      nextTimestamp === undefined && offsetSeconds !== undefined ? previous + offsetSeconds : openTimestamp
+    return { timestamp: limited(timestamp), openTimestamp: limited(openTimestamp), state }
   }
 
   #following(previous: bigint): bigint {
-    const { offsetSeconds } = this.state
-    if (offsetSeconds !== undefined) return previous + offsetSeconds
     const now = this.seconds()
     if (previous === 0n) return now
     const latest = previous + Consensus.maxTimestampStepSeconds

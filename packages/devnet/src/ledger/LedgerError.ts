@@ -1,4 +1,5 @@
 import { LatchkeyError } from '@latchkey/algorand'
+import type { Evaluation } from '@latchkey/avm'
 import type { DevnetErrorCode } from '../errors.js'
 
 type Code = Extract<
@@ -21,8 +22,10 @@ type LedgerErrorOptions = {
   readonly isStandalone?: boolean | undefined
   /** The suggested remedy, for people. Never part of the message. */
   readonly hint?: string | undefined
-  /** The failure of a program. */
+  /** The failure of an application call. */
   readonly cause?: unknown
+  /** The logic signatures of the group that were evaluated, by the index of their transactions. */
+  readonly signatures?: readonly (Evaluation | undefined)[] | undefined
 }
 
 /**
@@ -37,13 +40,16 @@ export class LedgerError extends LatchkeyError<Code> {
   readonly transactionId: string | undefined
   /** Whether the reason is not preceded by the transaction's id. */
   readonly isStandalone: boolean
+  /** The logic signatures that were evaluated, if one of them is at fault. */
+  readonly signatures: readonly (Evaluation | undefined)[] | undefined
 
   constructor(code: Code, reason: string, options: LedgerErrorOptions = {}) {
-    const { index, transactionId, isStandalone = false, hint, cause } = options
+    const { index, transactionId, isStandalone = false, hint, cause, signatures } = options
     super(code, reason, { hint, cause })
     this.index = index
     this.transactionId = transactionId
     this.isStandalone = isStandalone
+    this.signatures = signatures
   }
 }
 

@@ -52,12 +52,17 @@ export type StateDelta = {
   readonly transactions: ReadonlyMap<MapKey, bigint>
   readonly leases: ReadonlyMap<string, bigint>
   readonly previousTimestamp: bigint
+  /** The timestamp of the block before it was closed. */
+  readonly openTimestamp: bigint
   /** After the block. */
   readonly totals: Totals
 }
 
 /** The changes of an open block before they are committed to the state. */
-export function changesOf(open: StateOverlay, state: State): Omit<StateDelta, 'totals' | 'previousTimestamp'> {
+export function changesOf(
+  open: StateOverlay,
+  state: State,
+): Omit<StateDelta, 'totals' | 'previousTimestamp' | 'openTimestamp'> {
   return {
     accounts: open.accounts,
     assetRecords: assetRecords(open),

@@ -143,6 +143,11 @@ export class Query {
   }
 }
 
+/** Whether the list in the parameter `include` has a word. */
+export function includes(query: Query, word: string): boolean {
+  return (query.get('include') ?? '').split(',').includes(word)
+}
+
 /** An integer in the path. */
 export function uint(name: string, text: string): bigint {
   if (text === '') {

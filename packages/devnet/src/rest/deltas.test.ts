@@ -122,3 +122,16 @@ test('applications, local states and boxes are part of the changes', async () =>
   assert.equal(deleted.Creatables[`${apid}`].Created, false)
   assert.deepEqual(deleted.Accts.AppResources[0].Params, { Deleted: true, Params: null })
 })
+
+test('while an offset is set, the header of the changes has the time of the clock', async () => {
+  const node = new TestNode({ nowMs: () => 1_000_000_000 })
+  await node.post('/devnet/mine')
+  await node.post('/v2/devmode/blocks/offset/3')
+  await node.post('/devnet/mine')
+  const times = async (round: number) => {
+    const { Hdr, PrevTimestamp } = (await node.get(`/v2/deltas/${round}`)).json
+    return [PrevTimestamp, Hdr.ts, (await node.get(`/v2/blocks/${round}`)).json.block.ts]
+  }
+  assert.deepEqual(await times(1), [0, 1_000_000, 1_000_000])
+  assert.deepEqual(await times(2), [1_000_000, 1_000_000, 1_000_003])
+})

@@ -118,7 +118,7 @@ function deltaValue(delta: StateDelta, header: Uint8Array, encode: Encoding): Va
       AssetResources: orNull(assetRecords.map((record) => assetRecordValue(record, encode))),
     },
     Creatables: creatablesValue(creatables, encode),
-    Hdr: encode.header(openHeader(header)),
+    Hdr: encode.header(openHeader(header, delta.openTimestamp)),
     KvMods: boxes.length === 0 ? null : boxesValue(boxes),
     PrevTimestamp: previousTimestamp,
     StateProofNext: 0,
@@ -219,12 +219,12 @@ function totalsValue(totals: Totals): Value {
   }
 }
 
-/** The members that a node knows only when the block is full. */
-const late = new Set(['fc', 'ld', 'seed', 'spt', 'tc', 'txn'])
+/** The members that a node knows only when the block is full, and the timestamp. */
+const late = new Set(['fc', 'ld', 'seed', 'spt', 'tc', 'ts', 'txn'])
 const empty = Block.rootsOf([])
 
 /** Returns the header before the first transaction, which is the one that a node reports here. */
-function openHeader(header: Uint8Array): Uint8Array {
+function openHeader(header: Uint8Array, timestamp: bigint): Uint8Array {
   const reader = new Msgpack.Reader(header)
   const fields: [string, Uint8Array][] = []
   for (let left = reader.mapHeader(); left > 0; left--) {
@@ -233,6 +233,8 @@ function openHeader(header: Uint8Array): Uint8Array {
     reader.skip()
     if (!late.has(name)) fields.push([name, header.subarray(start, reader.position)])
   }
+  if (timestamp !== 0n) fields.push(['ts', new Msgpack.Writer().uint(timestamp).bytes().slice()])
+  fields.sort(([a], [b]) => (a < b ? -1 : 1))
   const writer = new Msgpack.Writer().mapHeader(fields.length)
   for (const [name, bytes] of fields) {
     writer.str(name)

@@ -371,9 +371,10 @@ test('the applications of an account, and boxes, are listed and looked up as on 
   for (const name of ['str:', 'str:a:b', 'int:7', 'b64:AQ==', `addr:${newcomer.address}`]) {
     assert.equal(errorMessageOf(await node.get(`${box}?name=${name}`), 404), 'box not found')
   }
-  for (const query of ['limit=1', 'next=str:a', 'prefix=str:a', 'round=2', 'include=values']) {
+  for (const query of ['limit=1', 'next=str:a', 'prefix=str:a', 'round=3', 'include=values']) {
     assert.equal(expectText(await node.get(`${boxes}?${query}`)), '{"boxes":[],"round":3}\n')
   }
+  assert.equal(expectText(await node.get(`${boxes}?round=2`)), '{"boxes":[],"round":2}\n')
   for (const query of ['max=1', 'limit=0', 'prefix=']) {
     assert.equal(expectText(await node.get(`${boxes}?${query}`)), '{"boxes":[]}\n')
   }

@@ -1,6 +1,5 @@
 /** Submits transactions and looks them up. */
 import { BoundedMap, Submission, type Transaction } from '@latchkey/algorand'
-import type { Call, EvaluationError } from '@latchkey/avm'
 import { dropConnection, type RawAnswer } from '@latchkey/http'
 import type { DevnetNode } from '../DevnetNode.js'
 import type { BlockTransaction } from '../ledger/Block.js'
@@ -11,10 +10,10 @@ import * as MapKey from '../ledger/MapKey.js'
 import * as avm from '../ledger/programs/avm.js'
 import { ApiError } from './ApiError.js'
 import { resultOf } from './effectsValue.js'
+import { failureData } from './failureData.js'
 import * as HttpResponse from './HttpResponse.js'
 import { SignedBytes, toIndentedJson, type Value } from './HttpResponse.js'
 import { address, type Query, type Route, type RouteContext, transactionId } from './Route.js'
-import { avmValue } from './traceValue.js'
 
 const where = 'in the transaction pool or in the last 1000 confirmed rounds'
 /** The message for an unknown transaction. */
@@ -168,26 +167,4 @@ function concerns(txn: Transaction.Transaction, account: MapKey.MapKey): boolean
 function readMax(query: Query): number {
   const max = query.uint('max') ?? 0n
   return max === 0n || max > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(max)
-}
-
-/** The place where an application call failed, and the state of its program, in the data of the error. */
-function failureData({ cause, index }: LedgerError): { [name: string]: Value | undefined } | undefined {
-  const call = (cause as EvaluationError | undefined)?.call as Call | undefined
-  if (call === undefined) return undefined
-  const { pc, stack, scratch } = call.machine
-  // Slots after the last one that was used are left out.
-  const used = scratch.findLastIndex((value) => value !== 0n) + 1
-  const { logs } = call.delta
-  return {
-    'app-index': call.appId,
-    'eval-states': [
-      {
-        logs: logs.length === 0 ? undefined : logs,
-        scratch: used === 0 ? undefined : scratch.slice(0, used).map(avmValue),
-        stack: stack.length === 0 ? undefined : stack.map(avmValue),
-      },
-    ],
-    'group-index': index,
-    pc,
-  }
 }

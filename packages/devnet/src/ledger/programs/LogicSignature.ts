@@ -100,25 +100,30 @@ function rejection(
   const { signed, decoded } = group[index]!
   const program = signed.lsig!.l!
   const args = signed.lsig!.arg ?? []
-  // Found at the start of the evaluation, after the version.
-  if (args.length > maxArguments) {
-    const opcodes = showsOpcodes ? `, opcodes=${instructionsBefore(program, 1)}` : ''
-    return `transaction ${decoded.id}: rejected by logic err=LogicSig has too many arguments. Details: pc=1${opcodes}`
+  const evaluate = (): Evaluation => {
+    const hooks = tracer?.(index, program)
+    return evaluateSignature({
+      program,
+      args,
+      group: group.map(({ txn }) => txn),
+      index,
+      ledger: chain,
+      budget,
+      ...(hooks !== undefined && { tracer: hooks }),
+    })
   }
-  const hooks = tracer?.(index, program)
-  const evaluation = evaluateSignature({
-    program,
-    args,
-    group: group.map(({ txn }) => txn),
-    index,
-    ledger: chain,
-    budget,
-    ...(hooks !== undefined && { tracer: hooks }),
-  })
+  const evaluation = args.length > maxArguments ? tooManyArguments() : evaluate()
   onEvaluated?.(index, evaluation)
   const reason = rejectionOf(evaluation)
   if (reason === undefined) return undefined
   const opcodes =
     showsOpcodes && evaluation.error !== undefined ? `, opcodes=${instructionsBefore(program, evaluation.pc)}` : ''
   return `transaction ${decoded.id}: ${reason}${opcodes}`
+}
+
+/** Found at the start of the evaluation, after the version. */
+function tooManyArguments(): Evaluation {
+  const { EvaluationError } = avm.get()
+  const error = new EvaluationError('LogicSig has too many arguments')
+  return { isAccepted: false, error, pc: 1, cost: 0, stack: [], scratch: [] }
 }
