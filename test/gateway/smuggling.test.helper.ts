@@ -58,6 +58,7 @@ class RecordingUpstream extends Upstream {
     const reading = this.#read.get(request) ?? { method: 'UPGRADE', target: request.url!, body: '', isComplete: true }
     const id = `id-${this.forwarded.length}-${Math.random()}`
     request.rawHeaders.push(idHeader, id)
+    request.headers[idHeader.toLowerCase()] = id
     this.forwarded.push(Object.assign(reading, { id }))
   }
 
@@ -85,7 +86,11 @@ export async function recordingService(t: TestContext) {
       if (names.filter((one) => one === name).length > 1) problems.push(`${name} twice: ${JSON.stringify(rawHeaders)}`)
     }
     for (const name of names) {
-      if (/^(x-original-url|x-rewrite-url|x-forwarded-prefix|x-payment-payer|payment-signature|expect)$/.test(name)) {
+      if (
+        /^(script-name|path-info|x-original-url|x-rewrite-url|x-forwarded-prefix|x-payment-payer|payment-signature|expect)$/.test(
+          name,
+        )
+      ) {
         problems.push(`${name} was forwarded`)
       }
     }
@@ -132,7 +137,7 @@ export async function smuggle(t: TestContext, service: string): Promise<readonly
   const gate = await Gate.open({ routes: { '/paid/*': { accepts } }, facilitators, chains: trade.chain })
   atEnd(t, () => gate.close())
   // With few connections, the rest of one request would be read before the next.
-  const upstream = new RecordingUpstream({ url: service, maxConnections: 4 })
+  const upstream = new RecordingUpstream({ url: service, maxConnections: 4, passHeaders: [idHeader] })
   atEnd(t, () => upstream.close())
   const gateway = openGateway({ gate, upstream, free: ['/free/*'], onError: () => {} })
   const server = createServer((request, response) => {

@@ -204,6 +204,9 @@ const headers = [
     'X-HTTP-Method-Override: PUT',
     'X-Original-URL: /paid/a',
     'X-Rewrite-URL: /paid/a',
+    'SCRIPT_NAME: /free',
+    'Path_Info: /paid/a',
+    'Connection: Content-Type',
   ],
   ...[
     'X-Forwarded-Host: y',

@@ -1,72 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, type Server, request as send } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import test, { type TestContext } from 'node:test'
+import { type IncomingMessage, request as send } from 'node:http'
+import { connect } from 'node:net'
+import test from 'node:test'
 import type { GateOptions } from '../gate/GateOptions.js'
-import { newLedger, paymentFor, price, requiredIn, stubFacilitator, stubGate } from '../stubs.test.helper.js'
-import { type GatewayOptions, openGateway } from './Gateway.js'
-import { Upstream, type UpstreamOptions } from './Upstream.js'
-
-type Seen = { method: string | undefined; url: string | undefined; headers: string[]; body: string }
-
-async function listen(t: TestContext, server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
-}
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString()
-}
-
-/** A gateway with a paid route `GET /a`, in front of a service that records its requests. */
-async function openShop(
-  t: TestContext,
-  listener: RequestListener = (_, response) => response.end('goods'),
-  options: Partial<Omit<GatewayOptions, 'gate' | 'upstream'>> &
-    Pick<UpstreamOptions, 'headers' | 'timeoutMs'> & { gate?: Partial<GateOptions>; path?: string } = {},
-) {
-  const seen: Seen[] = []
-  const service = createServer(async (request, response) => {
-    const { method, url, rawHeaders: headers } = request
-    seen.push({ method, url, headers, body: await bodyOf(request) })
-    listener(request, response)
-  })
-  const servicePort = await listen(t, service)
-  const settled: string[] = []
-  const ledger = newLedger()
-  const stub = stubFacilitator(ledger)
-  const facilitators = stubFacilitator(ledger, {
-    settle: async (payload, requirements, rest) => {
-      const response = await stub.settle(payload, requirements, rest)
-      settled.push(response.transaction)
-      return response
-    },
-  })
-  const { gate, chain } = await stubGate({ facilitators, origin: 'http://shop.example', ...options.gate }, ledger)
-  const { headers, timeoutMs, path = '' } = options
-  const upstream = new Upstream({ url: `http://127.0.0.1:${servicePort}${path}`, headers, timeoutMs })
-  t.after(() => upstream.close())
-  const { free, perPayer } = options
-  const gateway = openGateway({ gate, upstream, free, perPayer, onError: () => {} })
-  const server = createServer(gateway.request).on('upgrade', gateway.upgrade)
-  const port = await listen(t, server)
-  const url = `http://127.0.0.1:${port}`
-  const pay = async (target = '/a', init: RequestInit = {}): Promise<Response> => {
-    const asked = await fetch(`${url}${target}`, init)
-    assert.equal(asked.status, 402)
-    const { header } = paymentFor(requiredIn(asked), chain)
-    return fetch(`${url}${target}`, { ...init, headers: { ...init.headers, 'PAYMENT-SIGNATURE': header } })
-  }
-  return { url, port, pay, seen, settled, service }
-}
+import { price } from '../stubs.test.helper.js'
+import { openGateway } from './Gateway.js'
+import { bodyOf, openShop } from './gateway.test.helper.js'
+import { Upstream } from './Upstream.js'
 
 test('a service is sold by the gateway, and learns who paid', async (t) => {
   const { pay, seen, settled } = await openShop(t, (_, response) => {
@@ -120,7 +61,7 @@ test('the service gets its own key, and no header that applies to one connection
     'Proxy-Authorization': 'secret',
     'X-Forwarded-For': '6.6.6.6',
     TE: 'trailers',
-    'X-Kept': '1',
+    'X-Request-Id': '1',
   }
   const request = send({ port, host: '127.0.0.1', path: '/b', headers: { ...headers, Host: 'shop.example' } }).end()
   const [response] = (await once(request, 'response')) as [IncomingMessage]
@@ -133,7 +74,7 @@ test('the service gets its own key, and no header that applies to one connection
   assert.equal(sent['authorization'], 'Bearer key')
   assert.equal(sent['x-forwarded-for'], '127.0.0.1')
   assert.equal(sent['x-forwarded-host'], 'shop.example')
-  assert.equal(sent['x-kept'], '1')
+  assert.equal(sent['x-request-id'], '1')
   for (const name of ['x-hop', 'proxy-authorization', 'te']) assert.equal(sent[name], undefined, name)
 })
 

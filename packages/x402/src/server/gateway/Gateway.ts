@@ -7,7 +7,7 @@ import { type GatedListener, paymentGate } from '../adapters/node.js'
 import { upgradeGate } from '../adapters/upgradeGate.js'
 import { isGranted, paymentOf } from '../exchange/Payment.js'
 import type { Gate } from '../gate/Gate.js'
-import { overridesOf } from '../routes/GateRequest.js'
+import { overridesOf } from '../routes/MethodOverride.js'
 import { isUnambiguousPath } from '../routes/RequestTarget.js'
 import { RouteTable } from '../routes/RouteTable.js'
 import { hasBody } from './bodies.js'
@@ -89,6 +89,8 @@ export function openGateway({ gate, upstream, free = [], perPayer, onError }: Ga
   return {
     request: async (request, response) => {
       if (!isClear(request)) return refuse(response, 400, 'ambiguous_request')
+      const problem = upstream.problemOf(request)
+      if (problem !== undefined) return refuse(response, problem.status, problem.error)
       // A payment is not taken for a service that is not there.
       if (hasPayment(request) && !(await upstream.isHealthy())) refuse(response, 503, 'upstream_unavailable', 2)
       else await gated(request, response)
@@ -97,7 +99,8 @@ export function openGateway({ gate, upstream, free = [], perPayer, onError }: Ga
       // Node does not listen for errors of an upgraded socket, and an unhandled one would end the process.
       socket.on('error', () => void socket.destroy())
       // Another protocol, such as HTTP/2, would carry requests that the gate does not see.
-      if (!isClear(request) || !isWebSocket(request)) socket.end(badRequest)
+      if (!isClear(request) || upstream.problemOf(request) !== undefined || !isWebSocket(request))
+        socket.end(badRequest)
       else if (hasPayment(request) && !(await upstream.isHealthy())) socket.end(unavailable)
       else await upgraded(request, socket, head)
     },
@@ -119,8 +122,8 @@ const unavailable =
  */
 function isClear({ method = 'GET', url = '/', headers }: NodeRequest): boolean {
   const path = originForm(url).replace(/\?.*$/s, '')
-  const read = { headers: { get: (name: string) => headers[name.toLowerCase()] ?? null }, url }
-  return isUnambiguousPath(path) && overridesOf(read as unknown as Request).every((one) => one === method)
+  const pairs = Object.entries(headers).map(([name, value]) => [name, String(value)] as const)
+  return isUnambiguousPath(path) && overridesOf({ url, headers: pairs }).every((one) => one === method)
 }
 
 function hasPayment({ headers }: NodeRequest): boolean {

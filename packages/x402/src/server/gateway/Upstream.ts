@@ -1,7 +1,6 @@
 /**
  * Forwards requests to an HTTP service that knows nothing of payments. Requests are written from what Node has parsed,
- * so that the service reads the same request as the gate did: one length, no header that applies to a single
- * connection, and no header of the payment protocol. A request with a body is the last one on its connection, because a
+ * so that the service reads the same request as the gate did: one length, listed headers only, and no other method. A request with a body is the last one on its connection, because a
  * service that leaves a body unread would take it for the next request.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp, STATUS_CODES } from 'node:http'
@@ -13,7 +12,9 @@ import { OptionsError, PartyError } from '../../errors.js'
 import type { NodeRequest, NodeResponse } from '../adapters/NodeMessage.js'
 import { paymentOf } from '../exchange/Payment.js'
 import { overridesHeader } from '../exchange/Usage.js'
-import { copyResponse, cut, hasBody, lengthHeaders, sendBody } from './bodies.js'
+import { copyResponse, cut, hasBody, MethodInBodyError, sendBody } from './bodies.js'
+import { checkOwnHeader, type HeaderPairs, PassingHeaders, responseHeaders } from './headers.js'
+import { isEncoded, scannerFor } from './methodInBody.js'
 
 /** Options of {@link Upstream}. */
 export type UpstreamOptions = {
@@ -26,13 +27,28 @@ export type UpstreamOptions = {
    */
   readonly headers?: { readonly [name: string]: string } | undefined
   /**
-   * How long the service may take to begin its response, and may then be silent.
+   * Headers of clients to forward in addition to the common ones, such as `X-Acme-Version` or `X-Acme-*`. Others are
+   * removed, because services trust some of them as those of a proxy.
+   *
+   * @default []
+   */
+  readonly passHeaders?: readonly string[] | undefined
+  /**
+   * How to treat a form or a JSON object that is sent with POST and has a member `_method`, which Rails, Laravel and
+   * others take for the method: `refuse` responds with 400. Use `forward` only if the service reads no method from
+   * bodies.
+   *
+   * @default 'refuse'
+   */
+  readonly methodInBody?: 'refuse' | 'forward' | undefined
+  /**
+   * How long the service may take to begin its response, and may then be silent: from 1 ms to a day.
    *
    * @default 60,000
    */
   readonly timeoutMs?: number | undefined
   /**
-   * The connections to the service. Further requests wait for one.
+   * The connections to the service, at most 65,535. Further requests wait for one.
    *
    * @default 256
    */
@@ -46,35 +62,31 @@ export type UpstreamOptions = {
 
 const defaultTimeoutMs = 60_000
 const defaultMaxConnections = 256
+const maxTimeoutMs = 86_400_000
+const maxSockets = 65_535
 const healthTimeoutMs = 3_000
 /** How long the result of a health check is used. */
 const healthMs = 1_000
 
-/** The payment that opened a request, for the service. */
-const payerHeader = 'X-Payment-Payer'
-const paymentHeader = 'X-Payment-Id'
-
-/** Headers of one connection (RFC 9110, 7.6.1), and headers that the gateway writes itself. */
-const ofConnection =
-  /^(connection|keep-alive|proxy-connection|proxy-authenticate|proxy-authorization|te|trailer|transfer-encoding|upgrade|http2-settings|expect)$/
-const ofGateway = /^(host|content-length|forwarded|x-forwarded-.*|x-real-ip)$/
-/** Some frameworks read the path from these headers, and it would be another than the one that was paid for. */
-const ofPaths = /^(x-original-ur[il]|x-rewrite-ur[il])$/
-/** Headers of the payment protocol, in both of its versions, and those by which the service learns of a payment. */
-const ofPayments = /^((x-)?payment(-.*)?|settlement-overrides|sign-in-with-x)$/
-
 /** An HTTP service behind a gate. */
 export class Upstream {
   readonly #base: URL
-  readonly #headers: readonly (readonly [string, string])[]
+  readonly #headers: HeaderPairs
+  readonly #passing: PassingHeaders
+  readonly #isScanned: boolean
   readonly #timeoutMs: number
   readonly #onBytes: ((bytes: number) => void) | undefined
   readonly #agent: Agent
   #health: { readonly checkedMs: number; readonly isHealthy: Promise<boolean> } | undefined
 
-  /** @throws OptionsError for an address or a header that cannot be used */
-  constructor({ url, headers = {}, timeoutMs = defaultTimeoutMs, maxConnections, onBytes }: UpstreamOptions) {
-    this.#onBytes = onBytes
+  /** @throws OptionsError for an option that cannot be used */
+  constructor(options: UpstreamOptions) {
+    const { url, headers = {}, timeoutMs = defaultTimeoutMs, maxConnections = defaultMaxConnections } = options
+    this.#onBytes = options.onBytes
+    checkInteger('timeoutMs', timeoutMs, maxTimeoutMs)
+    checkInteger('maxConnections', maxConnections, maxSockets)
+    this.#passing = new PassingHeaders(options.passHeaders)
+    this.#isScanned = isScanned(options.methodInBody)
     const hint = 'Write it like "http://127.0.0.1:8080".'
     if (!URL.canParse(url)) throw new OptionsError(`the upstream cannot be ${JSON.stringify(url)}`, hint)
     this.#base = new URL(url)
@@ -83,14 +95,10 @@ export class Upstream {
       throw new OptionsError('the upstream is not an http or https address without user, query and fragment', hint)
     }
     this.#headers = Object.entries(headers)
-    for (const [name, value] of this.#headers) checkHeader(name, value)
+    for (const [name, value] of this.#headers) checkOwnHeader(name, value)
     this.#timeoutMs = timeoutMs
-    const options = {
-      keepAlive: true,
-      maxSockets: maxConnections ?? defaultMaxConnections,
-      scheduling: 'lifo' as const,
-    }
-    this.#agent = protocol === 'https:' ? new TlsAgent(options) : new Agent(options)
+    const pool = { keepAlive: true, maxSockets: maxConnections, scheduling: 'lifo' as const }
+    this.#agent = protocol === 'https:' ? new TlsAgent(pool) : new Agent(pool)
   }
 
   /** Whether the service accepts connections. Checked at most once a second. */
@@ -114,11 +122,21 @@ export class Upstream {
     })
   }
 
+  /**
+   * The reason why a request cannot be forwarded, known before anything is charged: the status and the code of the
+   * response.
+   */
+  problemOf(request: NodeRequest): { readonly status: number; readonly error: string } | undefined {
+    if (this.#passing.isHidden(request)) return { status: 400, error: 'ambiguous_request' }
+    const isUnreadable = this.#isScanned && scannerFor(request) !== undefined && isEncoded(request)
+    return isUnreadable ? { status: 415, error: 'content_encoding' } : undefined
+  }
+
   /** Forwards a request, and sends the response of the service. Failures of the service are responses, too. */
   async forward(request: NodeRequest, response: NodeResponse): Promise<void> {
     const coding = request.headers['transfer-encoding']
     if (coding !== undefined && !/^chunked$/i.test(coding)) return respond(response, 501, 'transfer_encoding')
-    const outgoing = this.#request(request, headersFor(request, this.#base, this.#headers))
+    const outgoing = this.#request(request, this.#passing.forRequest(request, this.#base, this.#headers))
     // The client has left, or has got another response, such as one of the gate for a response that is too long.
     let isClosed = false
     const onClose = (): void => {
@@ -136,7 +154,7 @@ export class Upstream {
       const status = incoming.statusCode ?? 502
       if (status < 200) throw new UpstreamError('upstream_failed', `the upstream responded with ${status}`)
       ;(response as { statusCode: number }).statusCode = status
-      for (const [name, values] of grouped(forwardable(incoming.rawHeaders))) response.setHeader(name, values)
+      for (const [name, values] of grouped(responseHeaders(incoming))) response.setHeader(name, values)
       const charge = incoming.headers[overridesHeader.toLowerCase()]
       // The service sets the charge of a price by usage. The gate removes the header.
       if (typeof charge === 'string' && paymentOf(request as IncomingMessage)?.charge !== undefined) {
@@ -154,7 +172,8 @@ export class Upstream {
         throw failed
       }
       for (const name of response.getHeaderNames()) response.removeHeader(name)
-      respond(response, failed.code === 'upstream_timeout' ? 504 : 502, failed.code)
+      if (error instanceof MethodInBodyError) respond(response, 400, 'method_in_body')
+      else respond(response, failed.code === 'upstream_timeout' ? 504 : 502, failed.code)
     } finally {
       ;(response as Writable).off('close', onClose)
     }
@@ -167,12 +186,18 @@ export class Upstream {
    */
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const { upgrade = '' } = request.headers
-    const headers = [...headersFor(request, this.#base, this.#headers), 'Connection', 'Upgrade', 'Upgrade', upgrade]
+    const headers = [
+      ...this.#passing.forRequest(request, this.#base, this.#headers),
+      'Connection',
+      'Upgrade',
+      'Upgrade',
+      upgrade,
+    ]
     const outgoing = this.#request(request, headers)
     const onClose = (): void => void outgoing.destroy()
     socket.once('close', onClose)
     const { answer, other, first } = await switched(outgoing).finally(() => socket.off('close', onClose))
-    const lines = forwardable(answer.rawHeaders).map(([name, value]) => `${name}: ${value}`)
+    const lines = responseHeaders(answer).map(([name, value]) => `${name}: ${value}`)
     const own = [
       `HTTP/1.1 101 ${STATUS_CODES[101]}`,
       'Connection: Upgrade',
@@ -209,14 +234,14 @@ export class Upstream {
   #exchange(request: NodeRequest, outgoing: ClientRequest): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       outgoing.once('response', resolve)
-      outgoing.on('error', (error) => reject(failure(error)))
+      outgoing.on('error', reject)
       outgoing.once('timeout', () => {
         outgoing.destroy(new UpstreamError('upstream_timeout', `the upstream was silent for ${this.#timeoutMs} ms`))
       })
       if (!hasBody(request)) outgoing.end()
       else {
         this.#watch(request as IncomingMessage)
-        sendBody(request, outgoing)
+        sendBody(request, outgoing, this.#isScanned ? scannerFor(request) : undefined)
       }
     })
   }
@@ -249,59 +274,17 @@ export function originForm(target: string): string {
   return path.startsWith('/') || path === '*' ? path : `/${path}`
 }
 
-function headersFor(request: NodeRequest, base: URL, own: readonly (readonly [string, string])[]): readonly string[] {
-  const { headers, socket, rawHeaders } = request as IncomingMessage
-  const isOwn = new Set(own.map(([name]) => normalized(name)))
-  const kept = forwardable(rawHeaders).filter(
-    ([name]) => !isOwn.has(normalized(name)) && !ofGateway.test(normalized(name)) && !ofPaths.test(normalized(name)),
-  )
-  const payment = paymentOf(request as IncomingMessage)
-  const isTls = (socket as { encrypted?: boolean } | null)?.encrypted === true
-  const written: (readonly [string, string | undefined])[] = [
-    ['Host', base.host],
-    ...withOneCookie(kept),
-    ['X-Forwarded-For', socket?.remoteAddress],
-    ['X-Forwarded-Host', headers.host ?? (headers[':authority'] as string | undefined)],
-    ['X-Forwarded-Proto', isTls ? 'https' : 'http'],
-    [payerHeader, payment?.payer],
-    [paymentHeader, payment?.transactionId],
-    ...own,
-    ...lengthHeaders(request),
-  ]
-  return written.flatMap(([name, value]) => (value === undefined ? [] : [name, value]))
+function checkInteger(name: string, value: number, max: number): void {
+  if (Number.isInteger(value) && value >= 1 && value <= max) return
+  throw new OptionsError(`${name} cannot be ${JSON.stringify(value)}`, `Pass an integer from 1 to ${max}.`)
 }
 
-/** HTTP/2 splits cookies, and a service with HTTP/1.1 may read only the first header (RFC 9113, 8.2.3). */
-function withOneCookie(headers: readonly (readonly [string, string])[]): (readonly [string, string])[] {
-  const isCookie = ([name]: readonly [string, string]): boolean => normalized(name) === 'cookie'
-  const cookies = headers.filter(isCookie).map(([, value]) => value)
-  const others = headers.filter((header) => !isCookie(header))
-  return cookies.length === 0 ? others : [...others, ['Cookie', cookies.join('; ')]]
+function isScanned(methodInBody: UpstreamOptions['methodInBody'] = 'refuse'): boolean {
+  if (methodInBody === 'refuse' || methodInBody === 'forward') return methodInBody === 'refuse'
+  throw new OptionsError(`methodInBody cannot be ${JSON.stringify(methodInBody)}`, 'Use "refuse" or "forward".')
 }
 
-/** Headers that belong to the message, and not to one connection or to the payment. */
-function forwardable(rawHeaders: readonly string[]): (readonly [string, string])[] {
-  const pairs = rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [[name, rawHeaders[index + 1]!] as const] : []))
-  const named = pairs.filter(([name]) => normalized(name) === 'connection').flatMap(([, value]) => value.split(','))
-  const listed = new Set(named.map((name) => normalized(name.trim())))
-  return pairs.filter(([written]) => {
-    const name = normalized(written)
-    return (
-      !name.startsWith(':') && !listed.has(name) && !ofConnection.test(name) && !ofPayments.test(name) && !isPaid(name)
-    )
-  })
-}
-
-function isPaid(name: string): boolean {
-  return name === normalized(payerHeader) || name === normalized(paymentHeader)
-}
-
-/** Some services read an underscore as a hyphen. */
-function normalized(name: string): string {
-  return name.toLowerCase().replaceAll('_', '-')
-}
-
-function grouped(headers: readonly (readonly [string, string])[]): Map<string, string | string[]> {
+function grouped(headers: HeaderPairs): Map<string, string | string[]> {
   const groups = new Map<string, { name: string; values: string[] }>()
   for (const [name, value] of headers) {
     const group = groups.get(name.toLowerCase()) ?? { name, values: [] }
@@ -324,12 +307,6 @@ function failure(error: Error): UpstreamError {
 
 function refusal(status = 0): UpstreamError {
   return new UpstreamError('upstream_failed', `the upstream responded with ${status} and did not switch protocols`)
-}
-
-function checkHeader(name: string, value: string): void {
-  const isValid = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(name) && /^[\x20-\x7e]{1,8000}$/.test(value)
-  if (isValid && !ofConnection.test(normalized(name)) && !/^(content-length|host)$/i.test(name)) return
-  throw new OptionsError(`the header ${JSON.stringify(name)} cannot be sent to the upstream`)
 }
 
 /** A service behind the gateway that did not respond. */

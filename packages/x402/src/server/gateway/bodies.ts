@@ -1,8 +1,9 @@
 /** Bodies on their way through a gateway: in bounded memory, and never cut short without the receiver noticing. */
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
-import type { Writable } from 'node:stream'
+import { Transform, type Writable } from 'node:stream'
 import type { NodeRequest, NodeResponse } from '../adapters/NodeMessage.js'
+import type { BodyScanner } from './methodInBody.js'
 
 /** Methods whose requests have no body as a rule (RFC 9110, 8.6). */
 const withoutBody = /^(GET|HEAD|DELETE|OPTIONS|TRACE|CONNECT)$/
@@ -26,29 +27,50 @@ export function lengthHeaders(request: NodeRequest): (readonly [string, string])
 
 /**
  * Sends the body of a request. A service may respond before it has read the body; the rest is then discarded, so that
- * the client gets the response.
+ * the client gets the response. A body that `scan` refuses is broken off before the part that was refused.
  */
-export function sendBody(request: NodeRequest, outgoing: ClientRequest): void {
+export function sendBody(request: NodeRequest, outgoing: ClientRequest, scan?: BodyScanner): void {
   // The members used here are the same with HTTP/2.
   const source = request as IncomingMessage
-  let hasEnded = false
-  const onEnd = (): void => {
+  const body = scan === undefined ? source : source.pipe(scanned(scan, outgoing))
+  let isComplete = false
+  const onSourceEnd = (): void => {
     // With HTTP/2, a request whose connection breaks ends as if it were complete.
-    hasEnded = !isReset(request)
-    if (hasEnded) outgoing.end()
-    else onLeave()
+    isComplete = !isReset(request)
+    onLeave()
+  }
+  const onBodyEnd = (): void => {
+    if (isComplete) outgoing.end()
   }
   const onLeave = (): void => {
-    if (!hasEnded) outgoing.destroy(new Error('the client left before the end of its request'))
+    if (!isComplete) outgoing.destroy(new Error('the client left before the end of its request'))
   }
-  source.once('end', onEnd).once('aborted', onLeave).once('error', onLeave).once('close', onLeave)
+  source.once('end', onSourceEnd).once('aborted', onLeave).once('error', onLeave).once('close', onLeave)
+  body.once('end', onBodyEnd)
   outgoing.once('close', () => {
-    hasEnded = true
-    source.off('end', onEnd)
-    source.unpipe(outgoing)
+    isComplete = true
+    source.off('end', onSourceEnd)
+    body.off('end', onBodyEnd)
+    body.unpipe(outgoing)
+    source.unpipe()
     source.resume()
   })
-  source.pipe(outgoing, { end: false })
+  body.pipe(outgoing, { end: false })
+}
+
+/** Passes a body on as long as the scanner accepts it. */
+function scanned(scan: BodyScanner, outgoing: ClientRequest): Transform {
+  return new Transform({
+    transform: (chunk: Buffer, _, done) => {
+      if (!scan(chunk)) return done(null, chunk)
+      outgoing.destroy(new MethodInBodyError('the body names another method'))
+    },
+  })
+}
+
+/** A body from which a service may read another method than that of its request. */
+export class MethodInBodyError extends Error {
+  override name = 'MethodInBodyError'
 }
 
 function isReset(request: NodeRequest): boolean {

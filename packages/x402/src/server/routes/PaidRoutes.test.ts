@@ -31,7 +31,10 @@ test('a method that a program behind the gate may use instead must cost the same
   })
   const post = (path: string, name: string, value: string) =>
     resultOf(routes, path, { method: 'POST', headers: { [name]: value } })
-  for (const name of ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override']) {
+  const names = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'HTTP-Method-Override']
+  // Servers of CGI, WSGI and PHP pass these in the same variable.
+  const folded = ['X_HTTP_METHOD_OVERRIDE', 'X_HTTP-Method_Override', 'X.HTTP.Method', 'x~method~override']
+  for (const name of [...names, ...folded]) {
     assert.equal(post('/a', name, 'POST'), 'POST /a')
     assert.equal(post('/a', name, 'delete'), 400)
     assert.equal(post('/a', name, 'PURGE'), 400)
@@ -44,6 +47,15 @@ test('a method that a program behind the gate may use instead must cost the same
   }
   assert.equal(resultOf(routes, '/b', { method: 'POST', query: '?_method=GET' }), 400)
   assert.equal(resultOf(routes, '/b', { method: 'POST', query: '?_method=PUT' }), 'free')
+  // PHP reads each of these as `_method`.
+  for (const query of ['?.method=GET', '?[method=GET', '?x=1&%2Emethod=GET', '?_method%00x=GET', '?+_method=GET']) {
+    assert.equal(resultOf(routes, '/b', { method: 'POST', query }), 400, query)
+  }
+  const others = { 'X-Method': 'GET', Method: 'GET', 'Access-Control-Request-Method': 'GET' }
+  assert.equal(
+    resultOf(routes, '/b', { method: 'POST', headers: others, query: '?payment_method=GET&method=GET' }),
+    'free',
+  )
 })
 
 test('other methods are free only if every key of the path allows it', () => {

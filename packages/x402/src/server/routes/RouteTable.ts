@@ -6,7 +6,8 @@
 import { OptionsError, PartyError } from '../../errors.js'
 import { acceptsOf, type Route } from '../gate/GateOptions.js'
 import { json } from '../gate/responses.js'
-import { type GateRequest, maxOverrides, overridesOf, type RequestPath } from './GateRequest.js'
+import type { GateRequest, RequestPath } from './GateRequest.js'
+import { maxOverrides, overridesOf } from './MethodOverride.js'
 import {
   foldCase,
   foldedContent,
