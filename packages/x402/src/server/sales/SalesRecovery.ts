@@ -8,7 +8,7 @@ import { UptoPayment } from '@latchkey/x402-wire'
 import { type Chain, ChainError } from '../../chain/Chain.js'
 import { formatAmount, lookUpPayment, type Payment } from '../exchange/Payment.js'
 import type { GateEvents } from '../gate/GateEvents.js'
-import { cursorOf, type Sale, type SaleStore, type SalesLog } from '../store/Sales.js'
+import type { Sale, SalePosition, SaleStore, SalesLog } from '../store/Sales.js'
 
 export type SalesRecoveryOptions = {
   readonly store: SaleStore
@@ -42,7 +42,7 @@ export class SalesRecovery {
   /**
    * Where the next run continues, so that sales that stay open, such as those of another network, do not block others.
    */
-  readonly #next: { due: string | undefined; undecided: string | undefined } = { due: undefined, undecided: undefined }
+  readonly #next: { due?: SalePosition | undefined; undecided?: SalePosition | undefined } = {}
   #timer: ReturnType<typeof setInterval> | undefined
   #isStopped = false
   #running: Promise<void> | undefined
@@ -96,7 +96,7 @@ export class SalesRecovery {
   async #open(which: 'due' | 'undecided', beforeMs: number): Promise<readonly Sale[]> {
     if (this.#isStopped) return []
     const sales = await this.#options.store.open(which, beforeMs, batch, this.#next[which])
-    this.#next[which] = sales.length < batch ? undefined : cursorOf(sales.at(-1)!)
+    this.#next[which] = sales.length < batch ? undefined : sales.at(-1)
     return sales
   }
 
