@@ -66,7 +66,7 @@ export function salesConformance(kind: ClaimsKind): void {
     )
     const pairs = [undefined, ...kinds].flatMap((before) => kinds.map((after) => ({ before, after })))
     const sales = pairs.map(({ before, after }, index) => ({
-      before: before && saleOf(idOf(index), { ...before, route: 'before', timeMs: noon - 1 }),
+      before: before && saleOf(idOf(index), { ...before, route: 'before', timeMs: noon - 1, firstValid: index % 3 }),
       after: saleOf(idOf(index), after),
     }))
     const sums = { settled: 0, failed: 0 }

@@ -33,6 +33,7 @@ export type Sale = {
   /** The canonical CAIP-2 id. */
   readonly network: string
   readonly round: number | undefined
+  /** No earlier round can have the payment: its first valid round, or the round in which an authorization was claimed. */
   readonly firstValid: number
   readonly lastValid: number
   /** Whether a hook must still be called with the settlement, now or when it happens. */
@@ -128,7 +129,10 @@ export function isFailure(outcome: SaleOutcome): boolean {
 export type NextSale = { readonly sale: Sale; readonly counts: 'settled' | 'failed' | undefined }
 
 /** The next state of a sale; undefined if it does not change. A settled sale stays settled, and is counted once. */
-export function nextSale(known: Sale | undefined, sale: Sale): NextSale | undefined {
+export function nextSale(known: Sale | undefined, given: Sale): NextSale | undefined {
+  // A later claim knows a later round than the first one, which may have settled the payment.
+  const firstValid = Math.min(known?.firstValid ?? given.firstValid, given.firstValid)
+  const sale = { ...given, firstValid }
   if (known?.outcome === 'settled') {
     if (sale.outcome !== 'settled' || known.round !== undefined || sale.round === undefined) return undefined
     return { sale: { ...known, round: sale.round }, counts: undefined }
