@@ -62,6 +62,18 @@ test('shows revenue by route and the latest payments, as text, JSON and CSV', as
   )
 })
 
+test('prints every payment as CSV once, also authorizations for prices by usage', async (t) => {
+  const file = join(temporaryDirectory(t), 'claims.db')
+  const claims = new SqliteClaims(file)
+  t.after(() => claims.close())
+  const ids = Array.from({ length: 1_252 }, (_, index) => `upto-${String(index).padStart(52, 'A')}`)
+  claims.sales.record(ids.map((transactionId, index) => sale('A', { transactionId, timeMs: Date.now() - index })))
+  const { stdout } = await run(['sales', file, '--csv', 'payments'])
+  const printed = stdout.match(/upto-[A-Z0-9]{52}/g) ?? []
+  assert.equal(printed.length, ids.length)
+  assert.equal(new Set(printed).size, ids.length)
+})
+
 test('a missing, empty or invalid file is an error that names it, and nothing is created', async (t) => {
   const directory = temporaryDirectory(t)
   const missing = join(directory, 'missing.db')

@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { nextSale, type Revenue, type Sale, type SaleOutcome, type SaleStore } from '@latchkey/x402/server'
+import {
+  nextSale,
+  type Revenue,
+  type Sale,
+  type SaleOutcome,
+  type SalePosition,
+  type SaleStore,
+} from '@latchkey/x402/server'
 import type { ClaimsKind, StoreOptions } from './claimsConformance.test.helper.js'
 import { idOf } from './paymentIds.test.helper.js'
 
@@ -59,7 +66,7 @@ export function salesConformance(kind: ClaimsKind): void {
     )
     const pairs = [undefined, ...kinds].flatMap((before) => kinds.map((after) => ({ before, after })))
     const sales = pairs.map(({ before, after }, index) => ({
-      before: before && saleOf(idOf(index), { ...before, route: 'before', timeMs: noon - 1 }),
+      before: before && saleOf(idOf(index), { ...before, route: 'before', timeMs: noon - 1, firstValid: index % 3 }),
       after: saleOf(idOf(index), after),
     }))
     const sums = { settled: 0, failed: 0 }
@@ -121,9 +128,10 @@ export function salesConformance(kind: ClaimsKind): void {
     assert.equal((await store!.revenue({ sinceDay: 20_001 })).length, 1)
   })
 
-  test(`${kind.name}: pages contain every sale once, also those of one moment, and an invalid cursor is the first page`, async (t) => {
+  test(`${kind.name}: pages contain every sale once, also those of one moment and authorizations, and an invalid cursor is an error`, async (t) => {
     const [store] = await open(t)
-    await store!.record(Array.from({ length: 25 }, (_, index) => saleOf(idOf(index), { timeMs: noon + (index % 3) })))
+    const all = Array.from({ length: 25 }, (_, index) => (index % 2 === 0 ? idOf(index) : `upto-${idOf(index)}`))
+    await store!.record(all.map((id, index) => saleOf(id, { timeMs: noon + (index % 3) })))
     const seen: string[] = []
     let after: string | undefined
     for (let pages = 0; pages === 0 || after !== undefined; pages++) {
@@ -134,7 +142,9 @@ export function salesConformance(kind: ClaimsKind): void {
     }
     assert.deepEqual(seen, [...new Set(seen)].sort().reverse())
     assert.equal(seen.length, 25)
-    assert.equal((await store!.list({ limit: 7, after: "' OR 1=1" })).sales.length, 7)
+    for (const wrong of ['', "' OR 1=1", `${noon}.${idOf(1)}`, 'x'.repeat(5_000)]) {
+      await assert.rejects(async () => store!.list({ limit: 7, after: wrong }), { code: 'invalid_sales_cursor' }, wrong)
+    }
     assert.equal((await store!.list({ limit: 1e9 })).sales.length, 25)
     assert.equal((await store!.list({ limit: 10, sinceMs: noon + 2 })).sales.length, 8)
     assert.equal((await store!.list({ limit: 10, untilMs: noon + 1 })).sales.length, 9)
@@ -143,7 +153,7 @@ export function salesConformance(kind: ClaimsKind): void {
 
   test(`${kind.name}: due and undecided sales are listed, oldest first, until they are reported or decided`, async (t) => {
     const [store, other = store] = await open(t)
-    const ids = async (which: 'due' | 'undecided', after?: string): Promise<string[]> =>
+    const ids = async (which: 'due' | 'undecided', after?: SalePosition): Promise<string[]> =>
       (await other!.open(which, noon + 5, 10, after)).map(({ transactionId }) => transactionId)
     await store!.record([
       saleOf(idOf(3), { isDue: true, timeMs: noon + 1 }),
@@ -153,7 +163,7 @@ export function salesConformance(kind: ClaimsKind): void {
       saleOf(idOf(5), { isDue: true, outcome: 'pending' }),
     ])
     assert.deepEqual(await ids('due'), [idOf(1), idOf(3)])
-    assert.deepEqual(await ids('due', `${noon}.${idOf(1)}`), [idOf(3)])
+    assert.deepEqual(await ids('due', { timeMs: noon, transactionId: idOf(1) }), [idOf(3)])
     assert.deepEqual(await ids('undecided'), [idOf(5)])
     await store!.delivered([idOf(1), idOf(9)])
     await store!.record([saleOf(idOf(5), { isDue: true })])

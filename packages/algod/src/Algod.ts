@@ -359,16 +359,24 @@ export class Algod {
   }
 
   /**
-   * Returns the transactions of a block that hold a lease.
+   * Returns the transactions of a block that hold a lease. Nodes that no longer have the block are skipped.
    *
-   * @throws AlgodError `not_found` if no node has the block
+   * @param nodes how many nodes must have the block; the result contains the transactions that any of them has in it
+   * @throws AlgodError `not_found` if no node has the block, `no_quorum` if fewer have it
    */
-  leasesInBlock(round: bigint): Promise<readonly LeasedTransaction[]> {
+  async leasesInBlock(round: bigint, nodes = 1): Promise<readonly LeasedTransaction[]> {
     const path = `/v2/blocks/${round}?format=json`
-    return this.#get(path, (response) => {
+    const found = new Map<string, LeasedTransaction>()
+    let count = 0
+    const read = (response: NodeResponse): boolean => {
       if (response.status === 404) throw response.notFound(path)
-      return readLeases(response.members())
-    })
+      // The ledger takes a lease of a sender once in a block.
+      for (const one of readLeases(response.members())) found.set(`${one.sender} ${one.lease}`, one)
+      return ++count >= nodes
+    }
+    await this.#pool.each({ method: 'GET', path }, read, { mayHedge: true })
+    if (count < nodes) throw new AlgodError('no_quorum', `${count} of ${nodes} nodes have the block of round ${round}`)
+    return [...found.values()]
   }
 
   /** Returns the information of an embedded devnet, or undefined for any other node. */

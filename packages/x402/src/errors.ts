@@ -133,6 +133,10 @@ export const errors = {
     message: 'Payment outcomes could not be recorded for the sales page.',
     hint: 'Check the disk and the claims database. Settled payments are on the ledger; responses were not affected.',
   },
+  invalid_sales_cursor: {
+    message: 'A list of sales cannot be continued: the cursor is not one that the list returned.',
+    hint: 'Pass `next` of the previous page unchanged, or begin with the first page.',
+  },
   answer_lost: {
     message:
       'The response to a paid request was lost, and its handler must not run again. The buyer received `response_lost`.',

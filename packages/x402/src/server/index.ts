@@ -98,6 +98,7 @@ export {
   type Sale,
   type SaleOutcome,
   type SalePage,
+  type SalePosition,
   type SaleQuery,
   type SaleStore,
   SalesError,

@@ -28,14 +28,24 @@ export const seller = address()
 export const feePayer = address()
 const payer = address()
 
-export type Ledger = { round: bigint; transactions: Map<string, TransactionState>; isDown: boolean }
+export type Ledger = {
+  round: bigint
+  transactions: Map<string, TransactionState>
+  isDown: boolean
+  /** The transactions of blocks by round, as a node's JSON. Other blocks are empty. */
+  blocks: Map<number, readonly object[]>
+  /** The node has no earlier block. */
+  firstBlock: number
+  blockReads: number
+}
 
 /** TestNet by its id, on a fake node. */
-export async function stubChain(ledger: Ledger): Promise<Chain> {
+export async function stubChain(ledger: Ledger, quorum = 1): Promise<Chain> {
   const respond = (status: number, value: object): Response => new Response(JSON.stringify(value), { status })
   return Chain.open({
     network: 'testnet',
-    nodes: 'http://node.invalid',
+    nodes: Array.from({ length: quorum }, (_, index) => `http://node${index === 0 ? '' : index}.invalid`),
+    quorum,
     fetch: (async (input: string | URL | Request) => {
       if (ledger.isDown) throw new TypeError('no node')
       const { pathname } = new URL(input instanceof Request ? input.url : input)
@@ -47,6 +57,13 @@ export async function stubChain(ledger: Ledger): Promise<Chain> {
           round: 1,
           'asset-holding': { amount: 0, 'asset-id': Number(assetId), 'is-frozen': false },
         })
+      }
+      const [, block] = /^\/v2\/blocks\/([0-9]+)$/.exec(pathname) ?? []
+      if (block !== undefined) {
+        ledger.blockReads++
+        const isThere = Number(block) >= ledger.firstBlock && BigInt(block) <= ledger.round
+        if (!isThere || String(input).includes('node1')) return respond(404, { message: 'no such block' })
+        return respond(200, { block: { txns: (ledger.blocks.get(Number(block)) ?? []).map((txn) => ({ txn })) } })
       }
       const found = ledger.transactions.get(pathname.split('/').at(-1)!)
       if (pathname.startsWith('/v2/transactions/pending/') && found !== undefined) {
@@ -88,7 +105,8 @@ function parametersAt(round: bigint): object {
 }
 
 export function newLedger(): Ledger {
-  return { round: 1_000n, transactions: new Map(), isDown: false }
+  const blocks = { blocks: new Map(), firstBlock: 0, blockReads: 0 }
+  return { round: 1_000n, transactions: new Map(), isDown: false, ...blocks }
 }
 
 /** Accepts everything, and puts settled payments into the ledger. */

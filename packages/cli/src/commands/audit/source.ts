@@ -130,9 +130,14 @@ export async function collect(source: Source, query: AuditQuery, count: number):
   do {
     const page = await source.search({ ...query, beforeNumber, count: Math.min(1_000, count - records.length) })
     records.push(...page.records)
-    beforeNumber = page.continueFrom
+    beforeNumber = isBefore(page.continueFrom, beforeNumber) ? page.continueFrom : undefined
   } while (beforeNumber !== undefined && records.length < count)
   return { records, hasMore: beforeNumber !== undefined }
+}
+
+/** Protects against a daemon whose pages never end. */
+function isBefore(next: number | undefined, previous: number | undefined): boolean {
+  return next !== undefined && (previous === undefined || next < previous)
 }
 
 /** Yields records oldest first, page by page. */

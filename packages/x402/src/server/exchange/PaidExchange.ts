@@ -110,7 +110,7 @@ export class PaidExchange {
       round,
       forgetRound: payment.lastValid + keepClaimRounds,
       // A payment that was settled elsewhere is refused, and is not a sale here.
-      sale: state === 'unsubmitted' || this.#isKnown ? this.#gate.events.saleOf(event, 'verified') : undefined,
+      sale: state === 'unsubmitted' || this.#isKnown ? this.#gate.events.saleOf(event, 'verified', round) : undefined,
       purchase: this.#paid.purchase,
     })
     this.#claimed = result

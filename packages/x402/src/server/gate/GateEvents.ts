@@ -113,8 +113,16 @@ export class GateEvents {
     this.#notifications.emit('onRefused', { ...eventOf(id, request), code, message, payment })
   }
 
-  /** The record of a payment, with its current outcome. */
-  saleOf({ route, method, path, status, ledger }: EventPayment, outcome: SaleOutcome): Sale {
+  /**
+   * The record of a payment, with its current outcome.
+   *
+   * @param claimRound the round in which a new payment was claimed; no earlier one can have the transfer of an
+   * authorization
+   */
+  saleOf({ route, method, path, status, ledger }: EventPayment, outcome: SaleOutcome, claimRound?: bigint): Sale {
+    const { authorization, firstValid: first } = ledger
+    const firstValid =
+      authorization !== undefined && claimRound !== undefined && claimRound > first ? claimRound : first
     const { transactionId, payer, payTo, amount, asset, assetName, decimals, network, round } = status.current
     return {
       transactionId,
@@ -132,7 +140,7 @@ export class GateEvents {
       decimals,
       network,
       round,
-      firstValid: Number(ledger.firstValid),
+      firstValid: Number(firstValid),
       lastValid: Number(ledger.lastValid),
       // Also set before the settlement, because another gate with the same store may be the one that detects it.
       isDue: !isFailure(outcome) && this.#notifications.has('onSettled'),

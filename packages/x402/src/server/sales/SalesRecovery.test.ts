@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import test from 'node:test'
+import { UptoPayment } from '@latchkey/x402-wire'
 import { GateEvents, Notifications } from '../gate/GateEvents.js'
 import type { PaymentEvent } from '../gate/GateOptions.js'
 import { MemoryClaims } from '../store/Claims.js'
 import { type Sale, SalesLog } from '../store/Sales.js'
-import { network, newLedger, stubChain } from '../stubs.test.helper.js'
+import { address, network, newLedger, stubChain } from '../stubs.test.helper.js'
 import { SalesRecovery } from './SalesRecovery.js'
 
 const hourMs = 3_600_000
@@ -16,7 +18,7 @@ function sale(transactionId: string, change: Partial<Sale>): Sale {
   return { transactionId, timeMs, outcome: 'verified', code: '', isDue: true, ...what, ...where, ...change }
 }
 
-async function recovery(sales: readonly Sale[], { hasHook = true } = {}) {
+async function recovery(sales: readonly Sale[], { hasHook = true, quorum = 1 } = {}) {
   const told: PaymentEvent[] = []
   const errors: unknown[] = []
   const onError = (error: unknown): void => void errors.push(error)
@@ -27,7 +29,7 @@ async function recovery(sales: readonly Sale[], { hasHook = true } = {}) {
   const hooks = hasHook ? { onSettled: (event: PaymentEvent) => void told.push(event) } : {}
   const notifications = new Notifications({ hooks, onError })
   const events = new GateEvents(notifications, log)
-  const chains = [await stubChain(ledger)]
+  const chains = [await stubChain(ledger, quorum)]
   const recover = new SalesRecovery({ store, chains, events, log, onError, hasHook })
   const finish = async (): Promise<void> => {
     await notifications.close(5_000)
@@ -86,6 +88,77 @@ test('records the ledger’s outcome of payments that a process left', async () 
       .filter(({ settled }) => settled > 0)
       .map(({ amount }) => amount),
     ['10000'],
+  )
+})
+
+test('finds the charges of authorizations in the blocks, and nothing else that holds their leases', async () => {
+  const [payer, payTo, other] = [address(), address(), address()]
+  const upto = (change: Partial<Sale>) => sale(UptoPayment.idOf(randomBytes(32)), { payer, payTo, ...change })
+  const sales = {
+    charged: upto({}),
+    pending: upto({ outcome: 'pending', firstValid: 960, lastValid: 1_900 }),
+    voided: upto({}),
+    replaced: upto({}),
+    more: upto({ amount: '4' }),
+    unused: upto({}),
+    valid: upto({ lastValid: 1_001 }),
+    early: upto({ firstValid: 955 }),
+    pruned: upto({ firstValid: 1, lastValid: 120 }),
+    prunedLately: upto({ firstValid: 110, lastValid: 990 }),
+    served: upto({ timeMs: Date.now() }),
+  }
+  const world = await recovery(Object.values(sales))
+  const transfer = ({ transactionId, lastValid }: Sale, change: object = {}) => {
+    const lx = Buffer.from(UptoPayment.leaseOfId(transactionId)).toString('base64')
+    return { type: 'axfer', snd: payer, arcv: payTo, xaid: 10458941, aamt: 7, lx, lv: lastValid, ...change }
+  }
+  world.ledger.blocks.set(990, [transfer(sales.charged), { type: 'pay', snd: other }])
+  world.ledger.blocks.set(1_000, [transfer(sales.pending, { aamt: undefined }), transfer(sales.served)])
+  world.ledger.blocks.set(950, [
+    transfer(sales.voided, { arcv: other }),
+    transfer(sales.replaced, { lv: 989 }),
+    transfer(sales.more),
+    transfer(sales.unused, { snd: other }),
+    transfer(sales.early),
+  ])
+  world.ledger.firstBlock = 115
+  await world.recover.run()
+  await world.finish()
+  const found = new Map(world.store.list({ limit: 20 }).sales.map((one) => [one.transactionId, one]))
+  const outcomeOf = ({ transactionId }: Sale): string => {
+    const { outcome, amount, round } = found.get(transactionId)!
+    return outcome === 'settled' ? `settled ${amount} in ${round}` : outcome
+  }
+  assert.deepEqual(
+    Object.entries(sales).map(([name, one]) => `${name}: ${outcomeOf(one)}`),
+    [
+      'charged: settled 7 in 990',
+      'pending: settled 0 in 1000',
+      'voided: cancelled',
+      'replaced: cancelled',
+      'more: cancelled',
+      'unused: cancelled',
+      'valid: verified',
+      'early: cancelled',
+      'pruned: unknown',
+      'prunedLately: verified',
+      'served: verified',
+    ],
+  )
+  assert.deepEqual(world.told.map(({ payment }) => payment.amount).sort(), ['0', '7'])
+  const reads = world.ledger.blockReads
+  await world.recover.run()
+  assert.ok(world.ledger.blockReads - reads <= 8, 'blocks are read once, and again only if they are missing')
+})
+
+test('a charge of an authorization is absent only if a quorum of nodes says so', async () => {
+  const left = sale(UptoPayment.idOf(randomBytes(32)), { payer: address(), payTo: address() })
+  const world = await recovery([left], { quorum: 2 })
+  await world.recover.run()
+  await world.finish()
+  assert.deepEqual(
+    world.store.list({ limit: 1 }).sales.map(({ outcome }) => outcome),
+    ['verified'],
   )
 })
 

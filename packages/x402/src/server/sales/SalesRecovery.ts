@@ -8,7 +8,8 @@ import { UptoPayment } from '@latchkey/x402-wire'
 import { type Chain, ChainError } from '../../chain/Chain.js'
 import { formatAmount, lookUpPayment, type Payment } from '../exchange/Payment.js'
 import type { GateEvents } from '../gate/GateEvents.js'
-import { cursorOf, type Sale, type SaleStore, type SalesLog } from '../store/Sales.js'
+import type { Sale, SalePosition, SaleStore, SalesLog } from '../store/Sales.js'
+import { UptoTransfers } from './UptoTransfers.js'
 
 export type SalesRecoveryOptions = {
   readonly store: SaleStore
@@ -30,6 +31,8 @@ const dueAfterMs = 180_000
 const undecidedAfterMs = 120_000
 /** Nodes find a transaction by its id for about this many rounds. Older transactions cannot be decided. */
 const lookupRounds = 900n
+/** How far a node may be behind the others. */
+const lagRounds = 100n
 const batch = 200
 /** A hook that keeps failing is called again at this interval, and each failure is reported. */
 const againMs = 600_000
@@ -42,7 +45,9 @@ export class SalesRecovery {
   /**
    * Where the next run continues, so that sales that stay open, such as those of another network, do not block others.
    */
-  readonly #next: { due: string | undefined; undecided: string | undefined } = { due: undefined, undecided: undefined }
+  readonly #next: { due?: SalePosition | undefined; undecided?: SalePosition | undefined } = {}
+  /** Keyed by network. */
+  readonly #transfers = new Map<string, UptoTransfers>()
   #timer: ReturnType<typeof setInterval> | undefined
   #isStopped = false
   #running: Promise<void> | undefined
@@ -80,6 +85,7 @@ export class SalesRecovery {
         this.#told.set(sale.transactionId, nowMs)
         events.tellSettled(eventOf(sale))
       }
+      for (const transfers of this.#transfers.values()) transfers.beginRun()
       for (const sale of await this.#open('undecided', nowMs - undecidedAfterMs)) {
         if (this.#isStopped) return
         await this.#decide(sale)
@@ -96,7 +102,7 @@ export class SalesRecovery {
   async #open(which: 'due' | 'undecided', beforeMs: number): Promise<readonly Sale[]> {
     if (this.#isStopped) return []
     const sales = await this.#options.store.open(which, beforeMs, batch, this.#next[which])
-    this.#next[which] = sales.length < batch ? undefined : cursorOf(sales.at(-1)!)
+    this.#next[which] = sales.length < batch ? undefined : sales.at(-1)
     return sales
   }
 
@@ -104,25 +110,46 @@ export class SalesRecovery {
   async #decide(sale: Sale): Promise<void> {
     const chain = this.#options.chains.find(({ caip2 }) => caip2 === sale.network)
     if (chain === undefined) return
-    const { transactionId, firstValid } = sale
     try {
-      const lookUp = { transactionId, lastValid: BigInt(sale.lastValid) }
-      const { state, round, settledRound } = await lookUpPayment(chain, lookUp)
-      if (state === 'settled') this.#settled(sale, Number(settledRound))
-      else if (state === 'expired') {
-        // The transaction of an authorization is known only to the process that settled it.
-        const isCertain = !UptoPayment.isId(transactionId) && round - BigInt(firstValid) < lookupRounds
-        this.#expired(sale, isCertain)
-      }
+      await (UptoPayment.isId(sale.transactionId) ? this.#decideCharge(chain, sale) : this.#decidePayment(chain, sale))
     } catch (error) {
       // The next run tries again.
       if (!(error instanceof AlgodError || error instanceof ChainError)) throw error
     }
   }
 
-  #settled(sale: Sale, round: number): void {
+  async #decidePayment(chain: Chain, sale: Sale): Promise<void> {
+    const { transactionId } = sale
+    const lookUp = { transactionId, lastValid: BigInt(sale.lastValid) }
+    const { state, round, settledRound } = await lookUpPayment(chain, lookUp)
+    if (state === 'settled') this.#settled(sale, { round: Number(settledRound) })
+    else if (state === 'expired') this.#expired(sale, isRecent(sale, round))
+  }
+
+  /**
+   * The ledger decides the charge too. A facilitator is not asked, because it would settle an authorization that it does
+   * not know, for an answer that its buyer may not have.
+   */
+  async #decideCharge(chain: Chain, sale: Sale): Promise<void> {
+    const { lastRound } = await chain.parameters()
+    const found = await this.#transfersOf(chain).find(sale, lastRound)
+    const lastValid = BigInt(sale.lastValid)
+    if (found.type === 'found') this.#settled(sale, { round: Number(found.round), amount: found.amount.toString() })
+    else if (found.type === 'absent' && lastRound > lastValid) this.#expired(sale, true)
+    // A node that lags does not have the latest blocks yet.
+    const isPast = lastRound > lastValid + lagRounds && !isRecent(sale, lastRound)
+    if (found.type === 'unreadable' && isPast) this.#expired(sale, false)
+  }
+
+  #transfersOf({ caip2, algod }: Chain): UptoTransfers {
+    const transfers = this.#transfers.get(caip2) ?? new UptoTransfers(algod)
+    this.#transfers.set(caip2, transfers)
+    return transfers
+  }
+
+  #settled(sale: Sale, found: Pick<Sale, 'round'> & Partial<Pick<Sale, 'amount'>>): void {
     const { log, events } = this.#options
-    const settled: Sale = { ...sale, outcome: 'settled', code: '', round, timeMs: Date.now() }
+    const settled: Sale = { ...sale, ...found, outcome: 'settled', code: '', timeMs: Date.now() }
     log.add(settled)
     // If the hook belongs to another gate, that gate's own recovery calls it.
     if (sale.isDue) events.tellSettled(eventOf(settled))
@@ -133,6 +160,11 @@ export class SalesRecovery {
     if (isCertain) this.#options.log.add({ ...sale, outcome: 'cancelled', code: 'not_settled', timeMs: Date.now() })
     else this.#options.log.add({ ...sale, outcome: 'unknown', timeMs: Date.now() })
   }
+}
+
+/** Whether nodes still know the transactions since the first valid round of the sale. */
+function isRecent({ firstValid }: Sale, round: bigint): boolean {
+  return round - BigInt(firstValid) < lookupRounds
 }
 
 function eventOf(sale: Sale): Parameters<GateEvents['tellSettled']>[0] {

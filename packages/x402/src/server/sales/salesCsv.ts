@@ -2,8 +2,16 @@
  * Sales as CSV (RFC 4180), for spreadsheets: exact decimals, and no text from others that a spreadsheet would evaluate.
  */
 import { Amount, Network } from '@latchkey/algorand'
-import type { Revenue, Sale, SaleQuery, SaleStore } from '../store/Sales.js'
-import { earlier, maxPage } from '../store/Sales.js'
+import {
+  earlier,
+  maxPage,
+  type Revenue,
+  type Sale,
+  type SalePage,
+  type SaleQuery,
+  type SaleStore,
+  SalesError,
+} from '../store/Sales.js'
 
 type Column<Row> = readonly [string, (row: Row) => string | number | undefined]
 
@@ -39,17 +47,34 @@ const revenueColumns: readonly Column<Revenue>[] = [
   ['network_id', ({ network }) => network],
 ]
 
-/** Sales as CSV lines, the latest first, read from the store page by page. */
+/**
+ * Sales as CSV lines, the latest first, read from the store page by page.
+ *
+ * @throws SalesError if a page of the store does not continue the previous one
+ */
 export async function* salesCsv(store: SaleStore, query: Omit<SaleQuery, 'limit' | 'after'>): AsyncGenerator<string> {
   yield header(saleColumns)
-  let after: string | undefined
+  let page: SalePage | undefined
   do {
-    const page = await store.list({ ...query, after, limit: maxPage })
+    const previous: SalePage | undefined = page
+    page = await store.list({ ...query, after: previous?.next, limit: maxPage })
+    checkContinues(page, previous)
     yield lines(saleColumns, page.sales)
-    after = page.next
     // Yields to the event loop: a store that answers immediately would block the process until the last page.
     await new Promise((resolve) => setTimeout(resolve, 0))
-  } while (after !== undefined)
+  } while (page.next !== undefined)
+}
+
+/** A store that begins again would never end. */
+function checkContinues({ sales, next }: SalePage, previous: SalePage | undefined): void {
+  const isStuck = next !== undefined && (sales.length === 0 || next === previous?.next)
+  const [first, before] = [sales[0], previous?.sales.at(-1)]
+  const isEarlier = first === undefined || before === undefined || first.timeMs <= before.timeMs
+  if (isEarlier && !isStuck) return
+  throw new SalesError(
+    'invalid_sales_cursor',
+    'the store of sales returned a page that does not continue the previous one',
+  )
 }
 
 /** Sums by day and route as CSV. */

@@ -3,6 +3,7 @@ import test from 'node:test'
 import { Network } from '@latchkey/algorand'
 import { MemoryClaims } from '../store/Claims.js'
 import type { Sale } from '../store/Sales.js'
+import { salesCsv } from './salesCsv.js'
 import { type SalesPageOptions, salesPage } from './salesPage.js'
 
 const token = 'a-token-of-the-seller'
@@ -136,17 +137,43 @@ test('shows revenue, payments and failures, and escapes texts of others', async 
   assert.doesNotMatch(text, /<script|\u202e|alert\(1\)<\/script>/)
 })
 
-test('pages lists, and ignores an invalid query', async () => {
+test('pages lists, ignores an invalid number of days, and refuses an invalid cursor', async () => {
   const open = shop(Array.from({ length: 35 }, (_, index) => sale(index)))
   const first = await (await open()).text()
   const rows = (text: string) => text.match(/class="settled"/g)?.length
   assert.equal(rows(first), 25)
   const [, next] = /\?days=30&amp;payments=([^#]+)#payments/.exec(first)!
   assert.equal(rows(await (await open(`?payments=${next}`)).text()), 10)
-  for (const query of ['?days=-1', '?days=99999', '?days=x', `?payments=${'x'.repeat(5_000)}`, '?failures=%00']) {
-    assert.equal((await open(query)).status, 200, query)
+  for (const query of ['?days=-1', '?days=99999', '?days=x']) assert.equal((await open(query)).status, 200, query)
+  for (const query of [`?payments=${'x'.repeat(5_000)}`, '?failures=%00', '?failures=', `?payments=${next}A`]) {
+    assert.equal((await open(query)).status, 400, query)
   }
   assert.equal((await open('?csv=passwords')).status, 400)
+})
+
+test('CSV has every payment once, also authorizations for prices by usage', async () => {
+  const ids = Array.from({ length: 1_252 }, (_, index) => `upto-${String(index).padStart(52, 'A')}`)
+  const open = shop(ids.map((transactionId, index) => sale(0, { transactionId, timeMs: now - index })))
+  const lines = (await (await open('?csv=payments')).text()).trim().split('\r\n').slice(1)
+  assert.deepEqual(
+    lines.map((line) => line.split(',').at(-2)),
+    ids,
+  )
+})
+
+test('ends a CSV with an error if the store begins again', async () => {
+  const sales = new MemoryClaims().sales
+  sales.record(Array.from({ length: 30 }, (_, index) => sale(index)))
+  for (const next of ['same', undefined]) {
+    let count = 0
+    const list = () => ({ ...sales.list({ limit: 10 }), next: next ?? `page ${count++}` })
+    await assert.rejects(
+      async () => {
+        for await (const text of salesCsv({ ...sales, list } as never, {})) assert.ok(text.length > 0)
+      },
+      { code: 'invalid_sales_cursor' },
+    )
+  }
 })
 
 test('CSV has exact decimals, every row, and no formula', async () => {

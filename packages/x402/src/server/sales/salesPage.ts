@@ -4,7 +4,7 @@ import { salesPage as html, salesPolicy } from '@latchkey/pages/sales'
 import { OptionsError, warn } from '../../errors.js'
 import { json } from '../gate/responses.js'
 import type { ClaimStore } from '../store/Claims.js'
-import { dayOf, keepDays, type SaleOutcome, type SaleStore } from '../store/Sales.js'
+import { dayOf, keepDays, type SaleOutcome, type SaleStore, SalesError } from '../store/Sales.js'
 import { revenueCsv, salesCsv } from './salesCsv.js'
 
 /** Options of {@link salesPage}. Set `token` or `authorize`; with both, a request must pass both. */
@@ -81,6 +81,9 @@ export function salesPage(options: SalesPageOptions): SalesHandler {
       const response = await respond(store, new URL(request.url).searchParams, name)
       return request.method === 'HEAD' ? new Response(null, response) : response
     } catch (error) {
+      // The address comes from the client. The store is not at fault.
+      if (error instanceof SalesError && error.code === 'invalid_sales_cursor')
+        return json(400, { error: error.message })
       onError(error)
       return json(500, { error: 'the sales cannot be read at the moment' })
     }
@@ -186,7 +189,7 @@ function daysOf(text: string | null): number {
 }
 
 function cursor(query: URLSearchParams, name: string): string | undefined {
-  return query.get(name)?.slice(0, 100) ?? undefined
+  return query.get(name) ?? undefined
 }
 
 function download(file: string, body: string | ReadableStream): Response {

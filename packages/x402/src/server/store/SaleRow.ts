@@ -8,6 +8,7 @@ import {
   type Sale,
   type SaleOutcome,
   type SalePage,
+  type SalePosition,
   type SaleQuery,
 } from './Sales.js'
 
@@ -73,7 +74,7 @@ export type PageBounds = {
 
 export function pageBounds({ outcomes = allOutcomes, sinceMs = 0, untilMs, after, limit }: SaleQuery): PageBounds {
   const last = Number.MAX_SAFE_INTEGER
-  const position = (after === undefined ? undefined : parseCursor(after)) ?? { timeMs: last, transactionId: '' }
+  const position = after === undefined ? { timeMs: last, transactionId: '' } : parseCursor(after)
   return { sinceMs, untilMs: untilMs ?? last, outcomes, ...position, rows: pageLimit(limit) + 1 }
 }
 
@@ -83,10 +84,8 @@ export function pageOf(found: readonly SaleRow[], { rows }: PageBounds): SalePag
   return { sales, next: found.length < rows ? undefined : cursorOf(sales.at(-1)!) }
 }
 
-/** The position of the sale that a list of open sales starts after. */
-export function openAfter(after: string | undefined): { timeMs: number; transactionId: string } {
-  return parseCursor(after ?? '') ?? { timeMs: -1, transactionId: '' }
-}
+/** The position before every open sale. */
+export const beforeAll: SalePosition = { timeMs: -1, transactionId: '' }
 
 /** A row of the revenue table. */
 export type RevenueRow = {

@@ -74,7 +74,7 @@ for (const [name, open] of stores) {
     ])
     assert.deepEqual(await store.list({ limit: 1 }).valueOf(), {
       sales: [sale(id(3), { timeMs: noon + dayMs })],
-      next: `${noon + dayMs}.${id(3)}`,
+      next: Buffer.from(`${noon + dayMs}.${id(3)}`).toString('base64url'),
     })
     const rows = await store.revenue({})
     assert.deepEqual(
@@ -131,9 +131,10 @@ for (const [name, open] of stores) {
     )
   })
 
-  test(`${name}: pages list every sale once, including simultaneous ones, and an invalid cursor is the first page`, async (t) => {
+  test(`${name}: pages list every sale once, including simultaneous ones and authorizations, and an invalid cursor is an error`, async (t) => {
     const store = open(t)
-    await store.record(Array.from({ length: 25 }, (_, index) => sale(id(index), { timeMs: noon + (index % 3) })))
+    const ids = Array.from({ length: 25 }, (_, index) => (index % 2 === 0 ? id(index) : `upto-${id(index)}`))
+    await store.record(ids.map((one, index) => sale(one, { timeMs: noon + (index % 3) })))
     const seen: string[] = []
     let after: string | undefined
     for (let pages = 0; pages === 0 || after !== undefined; pages++) {
@@ -144,7 +145,19 @@ for (const [name, open] of stores) {
     }
     assert.equal(new Set(seen).size, 25)
     assert.equal(seen.length, 25)
-    assert.equal((await store.list({ limit: 7, after: "' OR 1=1" })).sales.length, 7)
+    const { next } = await store.list({ limit: 7 })
+    const text = Buffer.from(`${noon}.${id(1)}`)
+    for (const wrong of [
+      '',
+      "' OR 1=1",
+      `${noon}.${id(1)}`,
+      `${next}A`,
+      `${next}=`,
+      next!.slice(1),
+      text.toString('hex'),
+    ]) {
+      await assert.rejects(async () => store.list({ limit: 7, after: wrong }), { code: 'invalid_sales_cursor' }, wrong)
+    }
     assert.equal((await store.list({ limit: 1e9 })).sales.length, 25)
     assert.equal((await store.list({ limit: 10, sinceMs: noon + 2 })).sales.length, 8)
     assert.equal((await store.list({ limit: 10, untilMs: noon + 1 })).sales.length, 9)

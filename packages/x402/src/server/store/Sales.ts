@@ -1,4 +1,5 @@
 /** A seller's sales: each payment with its outcome, exact totals by day and route, and the log that records them. */
+import { Bytes } from '@latchkey/algorand'
 import { PartyError } from '../../errors.js'
 
 /**
@@ -32,11 +33,15 @@ export type Sale = {
   /** The canonical CAIP-2 id. */
   readonly network: string
   readonly round: number | undefined
+  /** No earlier round can have the payment: its first valid round, or the round in which an authorization was claimed. */
   readonly firstValid: number
   readonly lastValid: number
   /** Whether a hook must still be called with the settlement, now or when it happens. */
   readonly isDue: boolean
 }
+
+/** The position of a sale among the others, which are ordered by time and then by id. */
+export type SalePosition = Pick<Sale, 'timeMs' | 'transactionId'>
 
 /** The query of {@link SaleStore.list}. */
 export type SaleQuery = {
@@ -46,7 +51,7 @@ export type SaleQuery = {
   readonly sinceMs?: number | undefined
   /** Includes only sales that got their outcome before this time. */
   readonly untilMs?: number | undefined
-  /** `next` of the previous page. */
+  /** `next` of the previous page. The store throws a {@link SalesError} for any other text. */
   readonly after?: string | undefined
   /** At most 1,000. */
   readonly limit: number
@@ -91,13 +96,13 @@ export type SaleStore = {
   }) => Promise<readonly Revenue[]> | readonly Revenue[]
   /**
    * Settled sales that were not reported to a hook, or undecided ones, older than a time; the oldest first. `after` is
-   * the {@link cursorOf} of the last sale to skip.
+   * the last sale to skip.
    */
   readonly open: (
     which: 'due' | 'undecided',
     beforeMs: number,
     limit: number,
-    after?: string | undefined,
+    after?: SalePosition | undefined,
   ) => Promise<readonly Sale[]> | readonly Sale[]
   /** Records that hooks were called. */
   readonly delivered: (transactionIds: readonly string[]) => Promise<void> | void
@@ -124,7 +129,10 @@ export function isFailure(outcome: SaleOutcome): boolean {
 export type NextSale = { readonly sale: Sale; readonly counts: 'settled' | 'failed' | undefined }
 
 /** The next state of a sale; undefined if it does not change. A settled sale stays settled, and is counted once. */
-export function nextSale(known: Sale | undefined, sale: Sale): NextSale | undefined {
+export function nextSale(known: Sale | undefined, given: Sale): NextSale | undefined {
+  // A later claim knows a later round than the first one, which may have settled the payment.
+  const firstValid = Math.min(known?.firstValid ?? given.firstValid, given.firstValid)
+  const sale = { ...given, firstValid }
   if (known?.outcome === 'settled') {
     if (sale.outcome !== 'settled' || known.round !== undefined || sale.round === undefined) return undefined
     return { sale: { ...known, round: sale.round }, counts: undefined }
@@ -150,15 +158,26 @@ export function addedRevenue({ sale, counts }: NextSale): Revenue | undefined {
   return { day: dayOf(timeMs), route, network, asset, assetName, decimals, settled, amount: paid, failed }
 }
 
-/** The position of a sale among the others, as text for {@link SalePage.next}. */
-export function cursorOf({ timeMs, transactionId }: Pick<Sale, 'timeMs' | 'transactionId'>): string {
-  return `${timeMs}.${transactionId}`
+/** The position of a sale, as text for {@link SalePage.next}. */
+export function cursorOf({ timeMs, transactionId }: SalePosition): string {
+  return Bytes.toBase64Url(Bytes.fromUtf8(`${timeMs}.${transactionId}`))
 }
 
-/** Parses the result of {@link cursorOf}; undefined for other text. */
-export function parseCursor(text: string): { timeMs: number; transactionId: string } | undefined {
-  const [, timeMs, transactionId] = /^([0-9]{1,15})\.([A-Z2-7]{1,60})$/.exec(text) ?? []
-  return timeMs === undefined ? undefined : { timeMs: Number(timeMs), transactionId: transactionId! }
+const maxCursorLength = 1_000
+
+/**
+ * Parses the result of {@link cursorOf}. Other text is never the first page: a client that follows cursors would read the
+ * same page without end.
+ *
+ * @throws SalesError
+ */
+export function parseCursor(text: string): SalePosition {
+  const bytes = text.length <= maxCursorLength ? Bytes.fromBase64Url(text) : undefined
+  const [, timeMs, transactionId] = /^([0-9]{1,16})\.(.+)$/s.exec(bytes ? new TextDecoder().decode(bytes) : '') ?? []
+  const position = transactionId === undefined ? undefined : { timeMs: Number(timeMs), transactionId }
+  // One position has one text.
+  if (position !== undefined && cursorOf(position) === text) return position
+  throw new SalesError('invalid_sales_cursor', 'the text is not a cursor of this list')
 }
 
 /** Limits a page size to the supported range. */
@@ -214,14 +233,13 @@ export class MemorySales implements SaleStore {
     return [...this.#revenue.values()].filter(({ day }) => day >= sinceDay).sort((a, b) => b.day - a.day)
   }
 
-  open(which: 'due' | 'undecided', beforeMs: number, limit: number, after?: string): readonly Sale[] {
+  open(which: 'due' | 'undecided', beforeMs: number, limit: number, after?: SalePosition): readonly Sale[] {
     const isOpen = ({ outcome, isDue }: Sale): boolean =>
       which === 'due' ? isDue && outcome === 'settled' : outcome === 'verified' || outcome === 'pending'
-    const cursor = parseCursor(after ?? '')
     const found = [...this.#sales.values()].filter((sale) => sale.timeMs < beforeMs && isOpen(sale))
     return found
       .sort(compare)
-      .filter((sale) => cursor === undefined || compare(sale, cursor) > 0)
+      .filter((sale) => after === undefined || compare(sale, after) > 0)
       .slice(0, pageLimit(limit))
   }
 
@@ -280,7 +298,7 @@ export class MemorySales implements SaleStore {
   }
 }
 
-function compare(a: Pick<Sale, 'timeMs' | 'transactionId'>, b: Pick<Sale, 'timeMs' | 'transactionId'>): number {
+function compare(a: SalePosition, b: SalePosition): number {
   return a.timeMs - b.timeMs || (a.transactionId < b.transactionId ? -1 : a.transactionId > b.transactionId ? 1 : 0)
 }
 
@@ -416,7 +434,7 @@ function outcomes(count: number): string {
   return count === 1 ? '1 payment outcome' : `${count} payment outcomes`
 }
 
-/** Outcomes of payments that are not in the store. Passed to `onError`. */
-export class SalesError extends PartyError<'sales_not_recorded'> {
+/** Outcomes of payments that are not in the store, passed to `onError`; or a list of sales that cannot be continued. */
+export class SalesError extends PartyError<'sales_not_recorded' | 'invalid_sales_cursor'> {
   override name = 'SalesError'
 }

@@ -1,7 +1,7 @@
 import { currentState } from '../../../db/postgres/Migrations.js'
 import { PostgresConnection, type PostgresOptions } from '../../../db/postgres/PostgresConnection.js'
 import { StoreError } from '../../../db/StoreError.js'
-import { openAfter, pageBounds, pageOf, type RevenueRow, revenueOf, type SaleRow, saleOf } from '../SaleRow.js'
+import { beforeAll, pageBounds, pageOf, type RevenueRow, revenueOf, type SaleRow, saleOf } from '../SaleRow.js'
 import {
   dayOf,
   earlier,
@@ -58,8 +58,8 @@ export class PostgresSales implements SaleStore {
     return (await this.#connection.read<RevenueRow>(this.#statements.revenue, [sinceDay])).map(revenueOf)
   }
 
-  async open(which: 'due' | 'undecided', beforeMs: number, limit: number, after?: string): Promise<readonly Sale[]> {
-    const { timeMs, transactionId } = openAfter(after)
+  async open(which: 'due' | 'undecided', beforeMs: number, limit: number, after = beforeAll): Promise<readonly Sale[]> {
+    const { timeMs, transactionId } = after
     const values = [beforeMs, timeMs, transactionId, pageLimit(limit)]
     return (await this.#connection.read<SaleRow>(this.#statements[which], values)).map(saleOf)
   }

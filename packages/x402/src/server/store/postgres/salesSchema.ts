@@ -95,6 +95,9 @@ export const salesSchema = `
         END IF;
         EXIT WHEN is_known AND known.outcome IN ('verified', 'pending') AND outcome_now <> 'settled'
           AND sale->>'code' = 'payment_already_used';
+        IF is_known THEN
+          sale := sale || jsonb_build_object('firstValid', least(known.first_valid, (sale->>'firstValid')::bigint));
+        END IF;
         IF outcome_now = 'settled' THEN
           next_code := sale->>'code';
           counts := 'settled';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { naming, StoreError } from '../../../db/StoreError.js'
 import * as Sqlite from '../../../db/sqlite/Sqlite.js'
-import { openAfter, pageBounds, pageOf, type RevenueRow, revenueOf, type SaleRow, saleOf } from '../SaleRow.js'
+import { beforeAll, pageBounds, pageOf, type RevenueRow, revenueOf, type SaleRow, saleOf } from '../SaleRow.js'
 import {
   addedRevenue,
   dayOf,
@@ -114,9 +114,9 @@ export class SqliteSales implements SaleStore {
     return naming(this.#options.path, () => this.#statements.revenue.all(sinceDay) as RevenueRow[]).map(revenueOf)
   }
 
-  open(which: 'due' | 'undecided', beforeMs: number, limit: number, after?: string): readonly Sale[] {
+  open(which: 'due' | 'undecided', beforeMs: number, limit: number, after = beforeAll): readonly Sale[] {
     const statement = this.#statements[which]
-    const { timeMs, transactionId } = openAfter(after)
+    const { timeMs, transactionId } = after
     const values = [beforeMs, timeMs, transactionId, pageLimit(limit)]
     return naming(this.#options.path, () => statement.all(...values) as SaleRow[]).map(saleOf)
   }
