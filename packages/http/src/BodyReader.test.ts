@@ -33,12 +33,35 @@ test('a length above the limit is rejected before anything is read', () => {
   assert.throws(() => ofLength(6, 5), isTooLarge)
 })
 
-test('the pieces of a body are wiped after they are joined', () => {
-  const pieces = [Buffer.from('pass'), Buffer.from('word')]
-  const reader = ofLength(8, 8)
-  for (const piece of pieces) reader.push(piece)
-  assert.equal(reader.take().toString(), 'password')
-  assert.deepEqual(Buffer.concat(pieces), Buffer.alloc(8))
+test('a body has the memory of what arrived, and reserves it first', () => {
+  const reserved: number[] = []
+  const reader = ofLength(1_000_000, 1_000_000, (bytes) => void reserved.push(bytes))
+  assert.equal(reserved.length, 0, 'for the announcement alone')
+  const piece = Buffer.alloc(1000, 7)
+  for (let sent = 0; sent < 1000; sent++) reader.push(piece)
+  assert.ok(reserved[0]! <= 4096)
+  const body = reader.take()
+  assert.deepEqual([body.length, body.buffer.byteLength], [1_000_000, 1_000_000])
+  assert.equal(
+    reserved.reduce((sum, bytes) => sum + bytes),
+    1_000_000,
+  )
+  const full = ofLength(10, 10, (): void => {
+    throw new BodyError('body_no_room')
+  })
+  assert.throws(() => full.push(piece), { code: 'body_no_room' })
+})
+
+test('a body that is not taken is wiped, and none of its copies stays', () => {
+  const reader = new ChunkedReader(100_000)
+  reader.push(Buffer.from(`4\r\npass\r\n1000\r\n${'x'.repeat(4096)}\r\n`))
+  const first = reader.take()
+  assert.equal(first.toString('latin1', 0, 4), 'pass')
+  reader.push(Buffer.from(`2000\r\n${'y'.repeat(8192)}\r\n`))
+  assert.deepEqual(first, Buffer.alloc(first.length), 'the smaller buffer')
+  const second = reader.take()
+  reader.discard()
+  assert.deepEqual(second, Buffer.alloc(second.length))
 })
 
 const stream = '5\r\nhello\r\n00006;name="a;b"\r\n world\r\n0;x\r\nX-Sum: 1\r\nOther: 2\r\n\r\nGET /'

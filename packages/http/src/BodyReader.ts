@@ -3,27 +3,33 @@ import { errors } from './errors.js'
 import { parseField } from './RequestHead.js'
 
 export type BodyReader = {
-  /** Consumes the part of `input` that belongs to the body and returns the rest. */
+  /** Copies the part of `input` that belongs to the body and returns the rest. */
   push: (input: Buffer) => Buffer
   readonly done: boolean
   /** Returns the body. Call it only when done. */
   take: () => Buffer
+  /** Wipes a body that is not taken. */
+  discard: () => void
 }
 
+/** Called before memory is allocated for a body; throws if there is none. */
+export type ReserveMemory = (bytes: number) => void
+
 /** A body with an announced length. */
-export function ofLength(length: number, limit: number): BodyReader {
+export function ofLength(length: number, limit: number, reserve?: ReserveMemory): BodyReader {
   if (length > limit) throw tooLarge(limit)
-  const pieces = new Pieces(limit)
+  const bytes = new BodyBytes({ limit: length, reserve })
   return {
     push(input) {
-      const piece = input.subarray(0, length - pieces.length)
-      pieces.add(piece)
+      const piece = input.subarray(0, length - bytes.length)
+      bytes.add(piece)
       return input.subarray(piece.length)
     },
     get done() {
-      return pieces.length === length
+      return bytes.length === length
     },
-    take: () => pieces.take(),
+    take: () => bytes.take(),
+    discard: () => bytes.discard(),
   }
 }
 
@@ -45,13 +51,13 @@ const forbiddenTrailers = new Set([
 
 /** A chunked body (RFC 9112, section 7.1). Extensions and trailers are checked and ignored, within limits. */
 export class ChunkedReader implements BodyReader {
-  readonly #pieces: Pieces
+  readonly #bytes: BodyBytes
   #state: 'size' | 'data' | 'dataEnd' | 'trailers' | 'done' = 'size'
   #left = 0
   #trailerBytes = 0
 
-  constructor(limit: number) {
-    this.#pieces = new Pieces(limit)
+  constructor(limit: number, reserve?: ReserveMemory) {
+    this.#bytes = new BodyBytes({ limit, reserve })
   }
 
   get done(): boolean {
@@ -69,12 +75,16 @@ export class ChunkedReader implements BodyReader {
   }
 
   take(): Buffer {
-    return this.#pieces.take()
+    return this.#bytes.take()
+  }
+
+  discard(): void {
+    this.#bytes.discard()
   }
 
   #data(input: Buffer): Buffer {
     const piece = input.subarray(0, this.#left)
-    this.#pieces.add(piece)
+    this.#bytes.add(piece)
     this.#left -= piece.length
     if (this.#left === 0) this.#state = 'dataEnd'
     return input.subarray(piece.length)
@@ -118,34 +128,48 @@ export class ChunkedReader implements BodyReader {
   }
 }
 
-/** Pieces of a body, limited in total. */
-export class Pieces {
+const nothing: Buffer = Buffer.alloc(0)
+/** The memory that a body gets first. It doubles as the body arrives, whatever length was announced. */
+const firstBytes = 4 * 1024
+
+/**
+ * Collects the pieces of a body in one buffer, up to a limit. A body may contain a password, so no other copy of it
+ * stays in memory.
+ */
+export class BodyBytes {
   readonly #limit: number
-  #only: Buffer | undefined
-  #several: Buffer[] | undefined
+  readonly #reserve: ReserveMemory | undefined
+  #bytes = nothing
   length = 0
 
-  constructor(limit: number) {
+  constructor({ limit, reserve }: { limit: number; reserve?: ReserveMemory | undefined }) {
     this.#limit = limit
+    this.#reserve = reserve
   }
 
-  add(piece: Buffer): void {
-    if (piece.length === 0) return
-    this.length += piece.length
-    if (this.length > this.#limit) throw tooLarge(this.#limit)
-    if (this.#only === undefined) this.#only = piece
-    else {
-      this.#several ??= [this.#only]
-      this.#several.push(piece)
-    }
+  add(piece: Uint8Array): void {
+    const length = this.length + piece.length
+    if (length > this.#limit) throw tooLarge(this.#limit)
+    if (length > this.#bytes.length) this.#grow(length)
+    this.#bytes.set(piece, this.length)
+    this.length = length
   }
 
-  /** The pieces may contain a password, so they are wiped once they are copied. */
   take(): Buffer {
-    if (this.#several === undefined) return this.#only ?? Buffer.alloc(0)
-    const whole = Buffer.concat(this.#several)
-    for (const piece of this.#several) piece.fill(0)
-    return whole
+    return this.#bytes.subarray(0, this.length)
+  }
+
+  discard(): void {
+    this.#bytes.fill(0)
+  }
+
+  #grow(needed: number): void {
+    const size = Math.min(Math.max(needed, 2 * this.#bytes.length, firstBytes), this.#limit)
+    this.#reserve?.(size - this.#bytes.length)
+    const grown = Buffer.allocUnsafeSlow(size)
+    grown.set(this.#bytes.subarray(0, this.length))
+    this.#bytes.fill(0)
+    this.#bytes = grown
   }
 }
 

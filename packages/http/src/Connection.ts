@@ -1,31 +1,20 @@
 /** One connection. Requests are read and answered one after the other, regardless of how far ahead the peer sends. */
 import type { Socket } from 'node:net'
-import { BodyError, type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
+import { BodyBudget, BodyReservation } from './BodyBudget.js'
+import { BodyError, type BodyReader, ChunkedReader, ofLength, type ReserveMemory } from './BodyReader.js'
+import { CloseListeners } from './CloseListeners.js'
+import type { Exchange, PendingBody, Phase } from './Exchange.js'
 import { type ConnectionOptions, lazyEnds } from './Limits.js'
 import { type BodySource, dropConnection, type HostResponse, type RawRequest } from './Message.js'
 import type * as RequestHead from './RequestHead.js'
-import { HeadParser, knownMethod } from './RequestHead.js'
+import { HeadParser } from './RequestHead.js'
 import * as RequestId from './RequestId.js'
-import { noRoute } from './RequestRecord.js'
+import { RecordBuilder } from './RequestRecord.js'
 import * as ResponseWriter from './ResponseWriter.js'
 import { isSecret, isSource, keepAliveValue } from './ResponseWriter.js'
+import { onInput } from './SocketInput.js'
 
 const nothing = Buffer.alloc(0)
-type PendingBody = {
-  reader: BodyReader
-  deadline: number
-  resolve: (body: Buffer) => void
-  reject: (error: unknown) => void
-}
-/** A request whose response was not sent yet. */
-type Exchange = {
-  readonly head: RequestHead.RequestHead
-  reader: BodyReader | undefined
-  isWhole: boolean
-  isOver: boolean
-  isTaken: boolean
-}
-type Phase = 'idle' | 'head' | 'handling' | 'body' | 'streaming' | 'ending'
 
 export class Connection {
   readonly #options: ConnectionOptions
@@ -37,40 +26,46 @@ export class Connection {
   #deadline: number
   #peerEnded = false
   #isOwners = false
+  #holder: string | undefined
   #isUnverified = false
   #isDeferred = false
   #usedAt: number
-  /** Id, method and route of the current request, for its record. */
-  #requestId: string | undefined
-  readonly #about = { method: '', route: noRoute, payment: undefined as string | undefined }
+  readonly #record: RecordBuilder
+  readonly #bodies: BodyBudget
   /** When to stop reading from a peer that still sends after its last response. */
   #lingerEnd = 0
-  #closeListeners: (() => void)[] | undefined
+  readonly #closeListeners = new CloseListeners()
   // Created once per connection, so that a request that does not need it costs nothing.
   readonly #localAddress = (): string | undefined => this.#socket.localAddress
   readonly #remoteAddress = (): string | undefined => this.#socket.remoteAddress
   readonly #authenticated = (holder?: string): boolean => {
     this.#isOwners = holder === undefined
+    this.#holder = holder
     return this.#options.holders?.admit(this, holder) ?? true
   }
   readonly #unverified = (): void => {
     this.#isUnverified = true
   }
   readonly #matched = (route: string): void => {
-    this.#about.route = route
+    this.#record.route = route
   }
   readonly #concerns = (payment: string): void => {
-    this.#about.payment = payment
+    this.#record.payment = payment
   }
-  readonly #onClose = (listener: () => void): void => this.#addCloseListener(listener)
+  readonly #onClose = (listener: () => void): void => {
+    if (this.#peerEnded || this.#socket.destroyed) queueMicrotask(listener)
+    else this.#closeListeners.add(listener)
+  }
   readonly #ends = lazyEnds(() => this.#socket)
 
   constructor(options: ConnectionOptions) {
     this.#options = options
     this.#socket = options.socket
+    this.#record = new RecordBuilder(options.onRequest)
+    this.#bodies = options.bodies ?? new BodyBudget(options.limits.totalBodyBytes)
     this.#usedAt = performance.now()
     this.#deadline = this.#usedAt + options.limits.headersMs
-    this.#socket.on('data', (chunk) => this.#receive(chunk))
+    onInput(this.#socket, (input) => this.#receive(input))
     this.#socket.on('end', () => this.#end())
     this.#socket.on('error', () => this.#socket.destroy())
     this.#socket.on('close', () => this.#close())
@@ -124,20 +119,35 @@ export class Connection {
     this.#socket.destroy()
   }
 
-  #receive(chunk: Buffer): void {
+  /** `input` is wiped afterwards. */
+  #receive(input: Buffer): void {
     // After the last response, incoming data is read and dropped, so that the peer can read the response.
     if (this.#phase === 'ending') {
       if (this.#socket.writableFinished) this.#linger()
       return
     }
-    this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk])
-    if (this.#body !== undefined) this.#readBody()
-    else {
-      this.#pauseIfAhead()
-      // Requests that were sent ahead wait for their turn, regardless of how many follow.
-      const isIdle = this.#phase === 'idle' && !this.#isDeferred
-      if (isIdle || this.#phase === 'head') this.#readHead()
+    if (this.#body !== undefined) {
+      this.#readBody(this.#body, input)
+      return
     }
+    this.#keep(input)
+    this.#pauseIfAhead()
+    // Requests that were sent ahead wait for their turn, regardless of how many follow.
+    const isIdle = this.#phase === 'idle' && !this.#isDeferred
+    if (isIdle || this.#phase === 'head') this.#readHead()
+  }
+
+  /** Adds a copy of bytes that arrived to the input. */
+  #keep(input: Buffer): void {
+    const before = this.#input
+    this.#input = before.length === 0 ? Buffer.from(input) : Buffer.concat([before, input])
+    before.fill(0)
+  }
+
+  /** Drops input that belongs to no request. It may contain a password. */
+  #dropInput(length = this.#input.length): void {
+    this.#input.fill(0, 0, length)
+    this.#input = length === this.#input.length ? nothing : this.#input.subarray(length)
   }
 
   /** A peer that sends far ahead of its responses has to wait. */
@@ -185,11 +195,15 @@ export class Connection {
     this.#phase = 'handling'
     this.#isUnverified = false
     this.#usedAt = now
-    if (this.#options.onRequest !== undefined) {
-      this.#requestId = RequestId.choose(head.headers.get(RequestId.lowerCaseName))
-      this.#startRecord(head.method)
+    this.#record.start(head.method, head.headers.get(RequestId.lowerCaseName), now)
+    const exchange: Exchange = {
+      head,
+      memory: undefined,
+      reader: undefined,
+      isWhole: false,
+      isOver: false,
+      isTaken: false,
     }
-    const exchange: Exchange = { head, reader: undefined, isWhole: false, isOver: false, isTaken: false }
     const request: RawRequest = {
       method: head.method,
       target: head.target,
@@ -201,7 +215,7 @@ export class Connection {
       onClose: this.#onClose,
       authenticated: this.#authenticated,
       unverified: this.#unverified,
-      id: this.#requestId,
+      id: this.#record.id,
       matched: this.#matched,
       concerns: this.#concerns,
       body: (limit) => this.#bodyOf(exchange, limit),
@@ -209,6 +223,7 @@ export class Connection {
     // The peer must not see an error of the handler. The error must neither leave the peer waiting nor end the process.
     const fail = (error: unknown): void => {
       exchange.isOver = true
+      exchange.memory?.release()
       this.#fail(error)
     }
     try {
@@ -228,14 +243,17 @@ export class Connection {
     const limit = Math.min(this.#options.limits.bodyBytes, lower)
     const whole = this.#wholeBody(exchange.head, limit)
     exchange.isWhole = whole !== undefined
-    if (whole !== undefined) return whole
-    exchange.reader = this.#startBody(exchange.head, limit)
+    if (whole !== undefined && whole.length <= this.#options.limits.headerBytes) return whole
+    exchange.memory = new BodyReservation(this.#bodies, this.#holder)
+    if (whole !== undefined) return exchange.memory.reserveFor(whole)
+    exchange.reader = this.#startBody(exchange.head, limit, exchange.memory.reserve)
     return this.#takeBody(exchange.reader)
   }
 
   #answer(exchange: Exchange, response: HostResponse): void {
     const { head, reader, isWhole } = exchange
     exchange.isOver = true
+    exchange.memory?.release()
     if (response === dropConnection || this.#socket.destroyed) this.#drop(response)
     else this.#respond(response, head, isWhole || (reader?.done ?? this.#skipBody(head)))
   }
@@ -251,14 +269,19 @@ export class Connection {
   }
 
   /** A body that is too large is refused before it is sent. */
-  #startBody({ body, expectsContinue }: RequestHead.RequestHead, limit: number): BodyReader {
-    const reader = body.type === 'length' ? ofLength(body.bytes, limit) : new ChunkedReader(limit)
+  #startBody({ body, expectsContinue }: RequestHead.RequestHead, limit: number, reserve: ReserveMemory): BodyReader {
+    const reader = body.type === 'length' ? ofLength(body.bytes, limit, reserve) : new ChunkedReader(limit, reserve)
     if (expectsContinue) this.#socket.write('HTTP/1.1 100 Continue\r\n\r\n', 'latin1')
     return reader
   }
 
   #takeBody(reader: BodyReader): Buffer | Promise<Buffer> {
-    this.#input = reader.push(this.#input)
+    try {
+      this.#dropInput(this.#input.length - reader.push(this.#input).length)
+    } catch (error) {
+      reader.discard()
+      throw error
+    }
     if (reader.done) return reader.take()
     this.#phase = 'body'
     this.#socket.resume()
@@ -270,10 +293,15 @@ export class Connection {
     })
   }
 
-  #readBody(): void {
-    const body = this.#body!
+  /** An incomplete line of a chunked body waits in the input for its rest. */
+  #readBody(body: PendingBody, arrived: Buffer): void {
+    const hasRest = this.#input.length > 0
+    if (hasRest) this.#keep(arrived)
+    const input = hasRest ? this.#input : arrived
     try {
-      this.#input = body.reader.push(this.#input)
+      const rest = body.reader.push(input)
+      if (hasRest) this.#dropInput(input.length - rest.length)
+      else if (rest.length > 0) this.#keep(rest)
     } catch (error) {
       this.#failBody(error)
       return
@@ -287,6 +315,7 @@ export class Connection {
   #failBody(error: unknown): void {
     // The response may already be in progress.
     if (this.#phase === 'body') this.#phase = 'handling'
+    this.#body?.reader.discard()
     this.#body?.reject(error)
     this.#body = undefined
   }
@@ -295,7 +324,7 @@ export class Connection {
   #skipBody({ body }: RequestHead.RequestHead): boolean {
     if (body.type === 'none') return true
     if (body.type === 'chunked' || body.bytes > this.#input.length) return false
-    this.#input = this.#input.subarray(body.bytes)
+    this.#dropInput(body.bytes)
     return true
   }
 
@@ -313,16 +342,16 @@ export class Connection {
       : 'close'
     const isHead = head.method === 'HEAD'
     const isAscii = 'isAscii' in response && response.isAscii === true
-    const responseHead = { status, headers, connection, isHead, requestId: this.#requestId, isAscii }
+    const responseHead = { status, headers, connection, isHead, requestId: this.#record.id, isAscii }
     if (isStream) {
       this.#send(responseHead, body, head.isHttp11 ? 'chunked' : 'end', keepAlive)
       return
     }
-    this.#closeListeners = undefined
+    this.#closeListeners.clear()
     if (isSecret(response)) {
       const { length } = response.body
       ResponseWriter.writeSecret(this.#socket, responseHead, response.body)
-      this.#record(status, length)
+      this.#record.finish(status, length)
       this.#finishResponse(keepAlive)
       return
     }
@@ -332,29 +361,14 @@ export class Connection {
     }
     const bytes = ResponseWriter.write(this.#socket, responseHead, body)
     const now = performance.now()
-    this.#record(status, bytes, true, now)
+    this.#record.finish(status, bytes, true, now)
     this.#finishResponse(keepAlive, now)
   }
 
   #withdraw(): void {
     this.#isOwners = false
+    this.#holder = undefined
     this.#options.holders?.withdraw(this)
-  }
-
-  /** Called once per request, at its end. */
-  #record(status: number, bytes: number, isComplete = true, now = performance.now()): void {
-    const id = this.#requestId
-    if (id === undefined) return
-    this.#requestId = undefined
-    const durationMs = now - this.#usedAt
-    const { method, route, payment } = this.#about
-    this.#options.onRequest?.({ id, method, route, status, durationMs, bytes, isComplete, payment })
-  }
-
-  #startRecord(method: string): void {
-    this.#about.method = knownMethod(method)
-    this.#about.route = noRoute
-    this.#about.payment = undefined
   }
 
   #send(head: ResponseWriter.Head, source: BodySource, framing: ResponseWriter.Framing, keepAlive: boolean): void {
@@ -366,7 +380,7 @@ export class Connection {
 
   async #stream(head: ResponseWriter.Head, source: BodySource, framing: ResponseWriter.Framing): Promise<void> {
     this.#phase = 'streaming'
-    // Not `#addCloseListener`, because a peer that only ended its side still gets the whole body.
+    // Not `#onClose`, because a peer that only ended its side still gets the whole body.
     const cancel = (): void => source.cancel()
     this.#socket.once('close', cancel)
     let sent = 0
@@ -377,21 +391,21 @@ export class Connection {
     onProgress(0)
     try {
       await ResponseWriter.writeStream(this.#socket, head, source, { framing, onProgress })
-      this.#record(head.status, sent, !this.#socket.destroyed)
+      this.#record.finish(head.status, sent, !this.#socket.destroyed)
     } catch (error) {
-      this.#record(head.status, sent, false)
+      this.#record.finish(head.status, sent, false)
       throw error
     }
     this.#socket.off('close', cancel)
     // The socket is destroyed, but 'close' has not been emitted yet. It calls the other listeners.
     if (this.#socket.destroyed) cancel()
-    else this.#closeListeners = undefined
+    else this.#closeListeners.clear()
   }
 
   #drop(response: HostResponse): void {
-    this.#closeListeners = undefined
+    this.#closeListeners.clear()
     this.#socket.destroy()
-    this.#record(response === dropConnection ? 0 : response.status, 0, false)
+    this.#record.finish(response === dropConnection ? 0 : response.status, 0, false)
     if (response === dropConnection) return
     if (isSource(response.body)) response.body.cancel()
     else if (isSecret(response)) response.body.fill(0)
@@ -401,7 +415,7 @@ export class Connection {
     // A body or handler that fails because its peer disconnected is not an error.
     if (!this.#socket.destroyed) this.#options.onError(error)
     this.#socket.destroy()
-    this.#record(0, 0, false)
+    this.#record.finish(0, 0, false)
   }
 
   #finishResponse(keepAlive: boolean, now = performance.now()): void {
@@ -440,17 +454,16 @@ export class Connection {
   #refuse(status: number, message: string): void {
     const { headers, body, ...response } = this.#options.errorResponse(status, message)
     // The input is not a request, so nothing about it is known.
-    if (this.#options.onRequest !== undefined) this.#requestId = RequestId.create()
-    this.#startRecord('')
-    const head = { status: response.status, headers, connection: 'close', isHead: false, requestId: this.#requestId }
-    this.#record(response.status, ResponseWriter.write(this.#socket, head, body))
+    this.#record.start('', undefined, this.#usedAt)
+    const head = { status: response.status, headers, connection: 'close', isHead: false, requestId: this.#record.id }
+    this.#record.finish(response.status, ResponseWriter.write(this.#socket, head, body))
     this.#finish()
   }
 
   #finish(): void {
     const { idleMs, requestMs } = this.#options.limits
     this.#phase = 'ending'
-    this.#input = nothing
+    this.#dropInput()
     // The rest of the response is sent first, however slowly the peer reads it.
     this.#deadline = performance.now() + idleMs
     this.#socket.resume()
@@ -472,24 +485,13 @@ export class Connection {
     const hasMore = this.#phase === 'idle' && this.#input.length > 0
     const isResponding = this.#phase === 'handling' || this.#phase === 'streaming'
     if (!isResponding && !hasMore) this.#socket.end()
-    this.#tellCloseListeners()
+    this.#closeListeners.tell()
   }
 
   #close(): void {
-    this.#body?.reject(brokenOff())
-    this.#tellCloseListeners()
-  }
-
-  #addCloseListener(listener: () => void): void {
-    if (this.#peerEnded || this.#socket.destroyed) queueMicrotask(listener)
-    else if (this.#closeListeners === undefined) this.#closeListeners = [listener]
-    else this.#closeListeners.push(listener)
-  }
-
-  #tellCloseListeners(): void {
-    const listeners = this.#closeListeners
-    this.#closeListeners = undefined
-    for (const listener of listeners ?? []) listener()
+    this.#failBody(brokenOff())
+    this.#dropInput()
+    this.#closeListeners.tell()
   }
 }
 

@@ -191,15 +191,13 @@ const reads: { [read: string]: (request: Request) => Promise<unknown> } = {
 }
 for (const [read, run] of Object.entries(reads)) {
   test(`the bytes received are wiped once the request body was read as ${read}`, async (t) => {
-    const { dial, received } = await serveSockets(t, async (request) => {
+    const { dial, bodies } = await serveSockets(t, async (request) => {
       assert.notEqual(await run(request), undefined)
       return new Response('done')
     })
     const peer = dial()
     peer.send(post('/', '{"password":"secret"}'))
     await peer.until('done')
-    const text = Buffer.concat(received).toString('latin1')
-    assert.match(text, /^POST/)
-    assert.doesNotMatch(text, /secret/)
+    assert.deepEqual(bodies, [Buffer.alloc('{"password":"secret"}'.length)])
   })
 }

@@ -1,5 +1,6 @@
 /** The limits of a server, and the options that it passes to each of its connections. */
 import type { Socket } from 'node:net'
+import type { BodyBudget } from './BodyBudget.js'
 import type { ConnectionEnds, HostHandler, RawResponse } from './Message.js'
 import type { RequestRecord } from './RequestRecord.js'
 
@@ -7,6 +8,11 @@ import type { RequestRecord } from './RequestRecord.js'
 export type Limits = {
   /** The largest request body. */
   bodyBytes: number
+  /**
+   * The memory of all request bodies that arrive or are handled at the same time. One named token holder has at most a
+   * quarter of it, and all named holders together have at most half of it.
+   */
+  totalBodyBytes: number
   /** The largest request line with headers. */
   headerBytes: number
   /** Time for the headers to arrive. */
@@ -33,6 +39,7 @@ export type Limits = {
 /** The default limits of a server. */
 export const defaultLimits: Limits = {
   bodyBytes: 1024 * 1024,
+  totalBodyBytes: 64 * 1024 * 1024,
   headerBytes: 16 * 1024,
   headersMs: 10_000,
   requestMs: 30_000,
@@ -60,6 +67,8 @@ export type ConnectionOptions = {
   defer?: ((run: () => void) => void) | undefined
   /** Tracks whose token the last request of each connection had. @default all are admitted */
   holders?: Holders | undefined
+  /** Limits the bodies of all connections together. @default this connection has a budget of its own */
+  bodies?: BodyBudget | undefined
 }
 
 /** The part of a connection that a pool needs. */

@@ -7,7 +7,7 @@ import { BodyError } from './BodyReader.js'
 import { Connection } from './Connection.js'
 import { fromFetch } from './Fetch.js'
 import { defaultLimits } from './Limits.js'
-import type { FetchHandler, RawHandler } from './Message.js'
+import type { FetchHandler, HostHandler, RawHandler, RawRequest } from './Message.js'
 import { Server, type ServerOptions } from './Server.js'
 
 /** Responds with the method, target and body of the request. */
@@ -43,15 +43,22 @@ async function start(
   return { server, url: `http://127.0.0.1:${port}`, dial: () => dial(t, port) }
 }
 
-/** Serves connections whose sockets and received buffers can be inspected. */
+/** Serves connections whose sockets and request bodies can be inspected. */
 export async function serveSockets(t: TestContext, fetch: FetchHandler) {
   const sockets: Socket[] = []
-  const received: Buffer[] = []
+  const bodies: Buffer[] = []
   const errorResponse = (status: number, body: string) => ({ status, headers: [], body })
-  const handle = fromFetch(fetch, { errorResponse, onError: () => {} })
+  const run = fromFetch(fetch, { errorResponse, onError: () => {} })
+  const handle: HostHandler = (request) => {
+    const body: RawRequest['body'] = async (limit) => {
+      const bytes = await request.body(limit)
+      bodies.push(bytes)
+      return bytes
+    }
+    return run({ ...request, body })
+  }
   const net = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.push(socket)
-    socket.on('data', (chunk) => received.push(chunk))
     const isStopping = (): boolean => false
     new Connection({ socket, limits: defaultLimits, handle, errorResponse, onError: () => {}, isStopping })
   })
@@ -61,7 +68,7 @@ export async function serveSockets(t: TestContext, fetch: FetchHandler) {
     for (const socket of sockets) socket.destroy()
   })
   const { port } = net.address() as AddressInfo
-  return { sockets, received, dial: () => dial(t, port) }
+  return { sockets, bodies, dial: () => dial(t, port) }
 }
 
 export type Peer = {

@@ -26,6 +26,40 @@ export type RequestRecord = {
 /** The route of a request without one. The path itself may contain anything, including secrets, and is not recorded. */
 export const noRoute = '-'
 
+/** Collects the record of the current request of a connection. */
+export class RecordBuilder {
+  readonly #onRequest: ((record: RequestRecord) => void) | undefined
+  /** The id of the request in progress; undefined if nothing is recorded. */
+  id: string | undefined
+  #method = ''
+  #startedAt = 0
+  route = noRoute
+  payment: string | undefined
+
+  constructor(onRequest: ((record: RequestRecord) => void) | undefined) {
+    this.#onRequest = onRequest
+  }
+
+  /** Starts the record of a request, with the id that its client sent. */
+  start(method: string, sentId: string | undefined, now: number): void {
+    if (this.#onRequest === undefined) return
+    this.id = RequestId.choose(sentId)
+    this.#method = knownMethod(method)
+    this.#startedAt = now
+    this.route = noRoute
+    this.payment = undefined
+  }
+
+  /** Reports the request once, at its end. */
+  finish(status: number, bytes: number, isComplete = true, now = performance.now()): void {
+    const { id, route, payment } = this
+    if (id === undefined) return
+    this.id = undefined
+    const durationMs = now - this.#startedAt
+    this.#onRequest?.({ id, method: this.#method, route, status, durationMs, bytes, isComplete, payment })
+  }
+}
+
 /** Options of {@link recordRequests}. */
 export type RecordRequestsOptions = {
   /** Called with each finished request. It must not throw. */

@@ -3,6 +3,7 @@
  * everything else a daemon does for it; `bench/` has the figures.
  */
 import { type AddressInfo, createServer, type Server as NetServer } from 'node:net'
+import { BodyBudget } from './BodyBudget.js'
 import { Connection } from './Connection.js'
 import { fromFetch, jsonError } from './Fetch.js'
 import { defaultLimits, type Limits, type PooledConnection } from './Limits.js'
@@ -49,6 +50,7 @@ export class Server {
   readonly #limits: Limits
   readonly #net: NetServer
   readonly #connections: ConnectionPool<Connection>
+  readonly #bodies: BodyBudget
   readonly #timer: NodeJS.Timeout
   #stopping = false
   readonly #deferred: (() => void)[] = []
@@ -61,6 +63,7 @@ export class Server {
     const handle = 'fetch' in options ? fromFetch(options.fetch, { errorResponse, onError }) : options.handle
     this.#limits = { ...defaultLimits, ...options.limits }
     this.#connections = new ConnectionPool(this.#limits.connections)
+    this.#bodies = new BodyBudget(this.#limits.totalBodyBytes)
     this.#net = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
       if (!this.#connections.makeRoom()) {
         socket.destroy()
@@ -70,6 +73,7 @@ export class Server {
       const connection = new Connection({
         ...{ socket, limits: this.#limits, handle, errorResponse, onError, onRequest, isStopping, defer: this.#defer },
         holders: this.#connections,
+        bodies: this.#bodies,
       })
       this.#connections.add(connection)
       socket.on('close', () => this.#connections.delete(connection))

@@ -13,6 +13,11 @@ export const errors = {
     message: 'the request body is incomplete or not correctly chunked',
     hint: 'send the number of bytes that Content-Length announces, or chunks as in RFC 9112, section 7.1',
   },
+  body_no_room: {
+    status: 503,
+    message: 'too many request bodies arrive at the same time',
+    hint: 'repeat the request later, send fewer bodies at the same time, or raise limits.totalBodyBytes of the server',
+  },
   body_timeout: {
     status: 408,
     message: 'the request body did not arrive in time',

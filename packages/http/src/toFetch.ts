@@ -1,5 +1,5 @@
 /** Offers a handler in the host's own form as a web-standard one. */
-import { Pieces, tooLarge } from './BodyReader.js'
+import { BodyBytes, tooLarge } from './BodyReader.js'
 import { defaultLimits } from './Limits.js'
 import {
   type ConnectionInfo,
@@ -73,11 +73,17 @@ function toRawRequest(request: Request, info: ConnectionInfo | undefined, limit:
 
 async function readBody(request: Request, limit: number): Promise<Buffer> {
   if (Number(request.headers.get('content-length') ?? 0) > limit) throw tooLarge(limit)
-  const pieces = new Pieces(limit)
-  for await (const chunk of request.body ?? []) {
-    pieces.add(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))
+  const bytes = new BodyBytes({ limit })
+  try {
+    for await (const chunk of request.body ?? []) {
+      bytes.add(chunk)
+      chunk.fill(0)
+    }
+  } catch (error) {
+    bytes.discard()
+    throw error
   }
-  return pieces.take()
+  return bytes.take()
 }
 
 /** Secret bytes are wiped immediately: a `Response` has its own copy, for which the server is responsible. */

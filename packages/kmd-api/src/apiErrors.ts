@@ -54,6 +54,11 @@ export const apiErrors = {
     message: 'request body too large, must be <= 1048576 bytes',
     hint: 'send a smaller body; split large data into several requests',
   },
+  body_no_room: {
+    status: 503,
+    message: 'too many request bodies arrive at the same time',
+    hint: 'repeat the request later, and send fewer large bodies at the same time',
+  },
   body_timeout: {
     status: 408,
     message: 'the request body did not arrive in time',

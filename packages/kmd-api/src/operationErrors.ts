@@ -32,7 +32,7 @@ export const requestErrors: readonly Code[] = [
 ]
 
 /** Errors of any request with a body. */
-export const bodyErrors: readonly Code[] = ['bad_body', 'body_too_large', 'body_timeout']
+export const bodyErrors: readonly Code[] = ['bad_body', 'body_too_large', 'body_no_room', 'body_timeout']
 
 /** Errors of any request with a handle. */
 export const handleErrors: readonly Code[] = [

@@ -59,6 +59,7 @@ const corsLists = {
 const bodyCodes: Record<BodyErrorCode, Code> = {
   body_too_large: 'body_too_large',
   body_malformed: 'bad_body',
+  body_no_room: 'body_no_room',
   body_timeout: 'body_timeout',
 }
 
@@ -86,6 +87,13 @@ const retryConnectionSeconds = 1
 
 /** Enough for a ticket. A request without a token takes no more memory than this. */
 const openBodyBytes = 1024
+/**
+ * Enough for the largest transaction as an array of integers. An agent's token is often in the hands of a program that
+ * others control, and may have a quarter of the connections.
+ */
+const agentBodyBytes = 32 * 1024
+/** Enough for a group of 16 of the largest application calls, in base64. */
+const agentGroupBytes = 128 * 1024
 
 /** Lets the script of an allowed page read the error code. */
 const exposedHeaders = [
@@ -208,8 +216,7 @@ export class RequestHandler {
       return rejected(this.#serveOther(request, path, cors, caller))
     }
     if (path.startsWith('/v1/') || caller.type === 'agent') this.#options.onActivity?.()
-    const isPublic = route.isOpen && caller.type !== 'agent'
-    const bodyLimit = isPublic ? openBodyBytes : undefined
+    const bodyLimit = bodyLimitOf(operation, caller, route)
     const startedAt = performance.now()
     return { operation, caller, bodyLimit, route, request, startedAt, body: emptyBody, input: noInput }
   }
@@ -412,7 +419,8 @@ export class RequestHandler {
     if (error instanceof BodyError) {
       const isLower = error.code === 'body_too_large' && bodyLimit !== undefined
       const text = isLower ? { message: `request body too large, must be <= ${bodyLimit} bytes` } : {}
-      return new KmdError(bodyCodes[error.code], { ...text, cause: error })
+      const retryAfterSeconds = error.code === 'body_no_room' ? retryConnectionSeconds : undefined
+      return new KmdError(bodyCodes[error.code], { ...text, retryAfterSeconds, cause: error })
     }
     if (error instanceof KmdError) {
       if (error.status >= 500 && error.status !== 503) this.#options.onFailure?.(operation, error, id)
@@ -468,6 +476,12 @@ function refusalOf({ headers }: KmdError, { path = '' }: Partial<Operation>): st
 
 function rejected(response: RawResponse | Promise<RawResponse>): Rejected {
   return { operation: undefined, response }
+}
+
+/** Known from the head, before any part of the body is kept. */
+function bodyLimitOf({ id }: Operation, { type }: Caller, { isOpen }: Route): number | undefined {
+  if (type === 'agent') return id === 'SubmitTransaction' ? agentGroupBytes : agentBodyBytes
+  return isOpen ? openBodyBytes : undefined
 }
 
 function tooManyConnections(): KmdError {

@@ -58,7 +58,7 @@ export type KmdErrorOptions = {
   /** Response headers for data that has no place in the body of an error: name, value. */
   headers?: readonly string[]
   /** Sent as `Retry-After`. */
-  retryAfterSeconds?: number
+  retryAfterSeconds?: number | undefined
   cause?: unknown
 }
 
