@@ -137,7 +137,14 @@ test('an account is limited, and is not charged beyond its limit', async (t) => 
   for (let index = 0; index < 3; index++) statuses.push((await pay()).status)
   assert.deepEqual(statuses, [200, 200, 429])
   assert.equal(settled.length, 2)
-  assert.throws(() => openGateway({ perPayer: { requests: 0 } } as never), /number of requests/)
+  for (const perPayer of [
+    { requests: 0 },
+    { requests: '1' },
+    { requests: 1, second: 1 },
+    { requests: 1, seconds: '60' },
+  ]) {
+    assert.throws(() => openGateway({ perPayer } as never), /perPayer cannot be/)
+  }
 })
 
 test('connections switch protocols if they are free or paid, and only if the service agrees', async (t) => {
@@ -173,6 +180,13 @@ test('refuses addresses and headers that cannot be used', () => {
   }
   for (const headers of [{ Host: 'x' }, { Connection: 'x' }, { 'a b': 'x' }, { A: 'x\r\ny' }, { A: '' }]) {
     assert.throws(() => new Upstream({ url: 'http://x', headers: headers as never }), /cannot be sent to the upstream/)
+  }
+})
+
+test('refuses limits that cannot be used', () => {
+  for (const value of [-5000, 0, Number.NaN, 1e15, 1.5, '60', null]) {
+    assert.throws(() => new Upstream({ url: 'http://x', timeoutMs: value as number }), /timeoutMs cannot be/)
+    assert.throws(() => new Upstream({ url: 'http://x', maxConnections: value as number }), /maxConnections cannot be/)
   }
 })
 

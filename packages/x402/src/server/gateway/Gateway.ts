@@ -146,9 +146,13 @@ class PayerCounts {
   readonly #counts = new Map<string, number>()
   #endsMs = 0
 
-  constructor({ requests, seconds = 60 }: PayerLimit) {
-    if (!Number.isInteger(requests) || requests < 1 || !(seconds >= 1 && seconds <= 86_400)) {
-      throw new OptionsError('the limit of requests for each account is not a number of requests and seconds')
+  constructor({ requests, seconds = 60, ...unknown }: PayerLimit) {
+    const isLimit = Number.isSafeInteger(requests) && requests >= 1 && seconds >= 1 && seconds <= 86_400
+    if (!isLimit || typeof seconds !== 'number' || Object.keys(unknown).length > 0) {
+      throw new OptionsError(
+        `perPayer cannot be ${JSON.stringify({ requests, seconds, ...unknown })}`,
+        'Pass the number of `requests` in a window of 1 to 86,400 `seconds`, and nothing else.',
+      )
     }
     this.#requests = requests
     this.#windowMs = seconds * 1000
