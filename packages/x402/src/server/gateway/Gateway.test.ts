@@ -4,9 +4,9 @@ import { type IncomingMessage, request as send } from 'node:http'
 import { connect } from 'node:net'
 import test from 'node:test'
 import type { GateOptions } from '../gate/GateOptions.js'
-import { price } from '../stubs.test.helper.js'
+import { paymentFor, price, requiredIn } from '../stubs.test.helper.js'
 import { openGateway } from './Gateway.js'
-import { bodyOf, openShop } from './gateway.test.helper.js'
+import { bodyOf, openShop, sendRaw } from './gateway.test.helper.js'
 import { Upstream } from './Upstream.js'
 
 test('a service is sold by the gateway, and learns who paid', async (t) => {
@@ -223,6 +223,47 @@ test('no spelling of a path or a method reaches what is not for sale', async (t)
   assert.equal(seen.length, 0)
   assert.equal(await status('http://other.example/public/a%20b?x=..%2f&y=%C3%BC'), 200)
   assert.equal(seen[0]?.url, '/public/a%20b?x=..%2f&y=%C3%BC')
+})
+
+test('a target that programs decode differently is not forwarded on a free route, either', async (t) => {
+  const { port, seen } = await openShop(t, undefined, { free: ['/public/*'] })
+  for (const target of [
+    '%ff',
+    'a%C3',
+    '%c0%af',
+    '%ed%a0%80',
+    'a?b=%ff',
+    'a?b=%00',
+    'a?b=\xff',
+    'a?b=%',
+    'a%2',
+    'a?b="',
+  ]) {
+    assert.equal((await sendRaw(port, [`GET /public/${target} HTTP/1.1`, 'Host: x'])).status, 400, target)
+  }
+  assert.equal(seen.length, 0)
+  for (const target of ['%C3%BC', 'a?b=%C3%BC&c=a+b&d=x|y&e[]=1', 'a?']) {
+    assert.equal((await sendRaw(port, [`GET /public/${target} HTTP/1.1`, 'Host: x'])).status, 200, target)
+  }
+})
+
+test('a POST beyond the limit of its account is settled, and served without another charge in the next window', async (t) => {
+  const gate = { routes: { 'POST /a': { accepts: price } } }
+  const { url, chain, settled, seen } = await openShop(t, undefined, { gate, perPayer: { requests: 1, seconds: 1 } })
+  const ask = await fetch(`${url}/a`, { method: 'POST' })
+  const send = (header: string): Promise<Response> =>
+    fetch(`${url}/a`, { method: 'POST', headers: { 'PAYMENT-SIGNATURE': header } })
+  const required = requiredIn(ask)
+  const [first, second] = [paymentFor(required, chain).header, paymentFor(required, chain).header]
+  assert.equal((await send(first)).status, 200)
+  let response = await send(second)
+  // The window may have ended on a slow machine.
+  for (let count = 0; response.status === 429 && count < 100; count++) {
+    assert.equal(new Set(settled).size, 2)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    response = await send(second)
+  }
+  assert.deepEqual([response.status, new Set(settled).size, seen.length], [200, 2, 2])
 })
 
 test('a request that a hook lets through is forwarded unpaid', async (t) => {
