@@ -84,6 +84,29 @@ test('SIGHUP reads the file again, and a file that cannot be used changes nothin
   assert.equal(await priceOf('/a'), '0.020000')
 })
 
+test('a server does not start with a node of another network, and names it', async (t) => {
+  const { devnet, seller } = await openTrade(t)
+  const payTo = ['--pay-to', String(seller.addr)]
+  const facilitator = await listen(t, (_, response) => void response.end('{"kinds":[]}'))
+  const gateway = [
+    'gateway',
+    '--upstream',
+    'http://127.0.0.1:1',
+    '--price',
+    '/a=$1',
+    ...payTo,
+    '--facilitator',
+    facilitator,
+  ]
+  for (const args of [gateway, ['facilitator', ...payTo]]) {
+    const nodes = ['--node', 'http://127.0.0.1:1', '--node', devnet.url]
+    const { code, stderr } = await latchkey([...args, '--port', '0', '--network', 'testnet', ...nodes])
+    assert.notEqual(code, 0)
+    assert.ok(stderr.includes(`${devnet.url}: the node belongs to`), stderr)
+    assert.match(stderr, /not to .*TestNet/)
+  }
+})
+
 test('names what is missing or wrong', async (t) => {
   const file = join(temporaryDirectory(t), 'gateway.json')
   t.after(() => rmSync(file, { force: true }))
@@ -101,6 +124,6 @@ test('names what is missing or wrong', async (t) => {
   assert.match(await run(['--config', file], '[]'), /is not a JSON object/)
   assert.match(await run(['--config', file], '{"upstrem":""}'), /unknown member upstrem/)
   assert.match(await run([...both, '--config', file], '{"routes":{"/a":{"prize":1}}}'), /unknown member prize/)
-  const key = '{"routes":{"/a":"$1"},"headers":{"A":{"env":"NOT_SET"}}}'
+  const key = '{"routes":{"/a":"$1"},"payTo":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAY5HFKQ","headers":{"A":{"env":"NOT_SET"}}}'
   assert.match(await run([...both, '--config', file], key), /needs the environment variable NOT_SET/)
 })

@@ -1,6 +1,6 @@
 /** The network and its nodes, from the options of a command. */
 import { Network, Suggestion } from '@latchkey/algorand'
-import { Chain } from '@latchkey/x402/client'
+import { Chain, ChainError } from '@latchkey/x402/client'
 import { type Option, readInteger, readNumber } from './Command.js'
 import { UsageError } from './errors.js'
 import { quoted } from './format.js'
@@ -65,11 +65,9 @@ export async function openChain(
   environment: Environment,
   { isReadOnly = false }: OpenOptions = {},
 ): Promise<Chain> {
-  const { ALGOD_TOKEN: token, ALGOD_URL: url = '', USDC_ASSET_ID: asset = '' } = environment
-  // A node and an asset in the environment belong to the network there, not to another one given by --network.
-  const isOwn = given.network === undefined || given.network === environment['AVM_NETWORK']
-  const node = given.node ?? (isOwn && url !== '' ? [url] : undefined)
-  const dollar = given.dollar ?? (isOwn && asset !== '' ? asset : undefined)
+  const { ALGOD_TOKEN: token, USDC_ASSET_ID: asset = '' } = environment
+  const node = nodesOf(given, environment)
+  const dollar = given.dollar ?? (isOwnNetwork(given, environment) && asset !== '' ? asset : undefined)
   const network = networkOf(given, environment)
   const quorum = readQuorum(given.quorum, node ?? [])
   const chain = await Chain.open({
@@ -85,6 +83,43 @@ export async function openChain(
     })
   }
   return chain
+}
+
+/** A node and an asset in the environment belong to the network there, not to another one given by --network. */
+function isOwnNetwork({ network }: ChainValues, environment: Environment): boolean {
+  return network === undefined || network === environment['AVM_NETWORK']
+}
+
+function nodesOf(given: ChainValues, environment: Environment): readonly string[] | undefined {
+  const { ALGOD_URL: url = '' } = environment
+  return given.node ?? (isOwnNetwork(given, environment) && url !== '' ? [url] : undefined)
+}
+
+/** A server starts although a node does not respond, and does not wait longer for one. */
+const checkTimeoutMs = 3_000
+
+/**
+ * Checks that every node that responds belongs to the network, for servers: otherwise each of their requests would fail,
+ * or those that another node fails to answer.
+ *
+ * @throws UsageError that names the node of another network
+ */
+export async function checkNodes({ caip2 }: Chain, given: ChainValues, environment: Environment): Promise<void> {
+  const { ALGOD_TOKEN: token } = environment
+  const check = async (url: string): Promise<void> => {
+    try {
+      const chain = await Chain.open({ network: caip2, nodes: { url, token }, timeoutMs: checkTimeoutMs })
+      await chain.parameters()
+    } catch (error) {
+      if (!(error instanceof ChainError) || error.code !== 'wrong_network') return
+      throw new UsageError(`${url}: ${error.message}`, {
+        code: 'invalid_value',
+        cause: error,
+        hint: 'give a node of the network with --node, or the network of the node with --network',
+      })
+    }
+  }
+  await Promise.all((nodesOf(given, environment) ?? []).map(check))
 }
 
 /** The same node twice does not form a quorum. */

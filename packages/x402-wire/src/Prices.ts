@@ -42,6 +42,9 @@ function numberText(price: number): string {
   return text.includes('e') ? price.toFixed(20).replace(/0+$/, '') : text
 }
 
+/** The ledger has 64-bit integers. */
+const maxUnits = 2n ** 64n - 1n
+
 /**
  * Converts a price to exact base units. Throws if the asset cannot express the price, because rounding could make it
  * free.
@@ -56,6 +59,8 @@ export function baseUnits(price: Money, decimals: number): bigint {
     throw new PriceError('price_too_precise', message)
   }
   if (units === 0n) throw new PriceError('zero_price', `${JSON.stringify(price)} is zero`)
+  if (units > maxUnits)
+    throw new PriceError('invalid_price', `${JSON.stringify(price)} is more than any account can hold`)
   return units
 }
 

@@ -10,7 +10,7 @@ import {
   type SettlementStore,
 } from '@latchkey/x402/facilitator'
 import { command, jsonOption, readNumber } from '../Command.js'
-import { chainOptions, isMainnet, networkOf, openChain, quorumOption } from '../chain.js'
+import { chainOptions, checkNodes, isMainnet, networkOf, openChain, quorumOption } from '../chain.js'
 import { exitCodes } from '../exitCodes.js'
 import { discoveryOptions, readDiscovery, readNetworkIds } from '../facilitator/discovery.js'
 import { feePayerNotes, feePayerOptions, feePayersFrom } from '../facilitator/feePayers.js'
@@ -68,6 +68,7 @@ commas. ALGOD_TOKEN is the nodes' API token.`,
     const times = drainTimesFrom(options, where.type === 'postgres')
     const feePayer = feePayersFrom(options, process.env)
     const chain = await openChain(options, process.env)
+    await checkNodes(chain, options, process.env)
     const { store, name } = await openStore(where)
     const log = openServerLog(options)
     const onError: ErrorListener = (error, { requestId, transactionId } = {}) =>

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { Network } from '@latchkey/algorand'
 import { SqliteClaims } from '@latchkey/x402/sqlite'
 import { command, jsonOption, readNumber } from '../Command.js'
-import { chainOptions, openChain } from '../chain.js'
+import { chainOptions, checkNodes, openChain } from '../chain.js'
 import { exitCodes } from '../exitCodes.js'
 import { RunningGateway } from '../gateway/RunningGateway.js'
 import { gatewayOptions, readSettings } from '../gateway/settings.js'
@@ -47,6 +47,7 @@ X-Payment-Id.`,
     const port = readNumber('--port', options.port, 0, 65_535) ?? defaultPort
     const host = options.host ?? '127.0.0.1'
     const chain = await openChain(options, process.env)
+    await checkNodes(chain, options, process.env)
     const path = options.claims ?? join(stateDirectory(), 'gateway.db')
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     const claims = new SqliteClaims(path)

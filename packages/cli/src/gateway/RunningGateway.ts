@@ -94,8 +94,9 @@ async function close({ gate, upstream }: Opened): Promise<void> {
 }
 
 async function open({ chain, claims, onError, onWarning }: GatewayParts, settings: GatewaySettings): Promise<Opened> {
-  const { upstream: url, facilitator, free, headers, timeoutMs, perPayer, tls: _, ...options } = settings
-  const upstream = new Upstream({ url, headers, timeoutMs, onBytes })
+  const { upstream: url, headers, passHeaders, methodInBody, timeoutMs, ...others } = settings
+  const { facilitator, free, perPayer, tls: _, ...options } = others
+  const upstream = new Upstream({ url, headers, passHeaders, methodInBody, timeoutMs, onBytes })
   const gate = await Gate.open({ ...options, chains: chain, facilitators: facilitator, claims, onError, onWarning })
   return { gate, upstream, gateway: openGateway({ gate, upstream, free, perPayer, onError }) }
 }

@@ -208,6 +208,8 @@ export class Gate {
           `no facilitator currently serves ${Network.describe(chain.caip2)}${of}; ${key} responds with 503 until one does`,
         )
       }
+      // A node of another network would report that payments do not exist.
+      await chain.parameters()
       if (settleFirstAbove !== undefined) await this.#requirements.amount(settleFirstAbove, accept)
       const price = priceOf(accept)
       if (typeof price === 'function') return
@@ -279,10 +281,10 @@ export class Gate {
   }
 
   #document(request: Request, { path }: GateRequest.RequestPath): Response | undefined {
-    const { discovery: options, origin = new URL(request.url).origin } = this.#options
+    const { discovery: options, origin } = this.#options
     if (options === undefined) return undefined
     const prefix = this.#routes.publicPath('/').replace(/\/$/, '')
-    return documentFor({ method: request.method, path }, options, () => this.#listed(prefix), origin)
+    return documentFor({ method: request.method, url: request.url, path }, options, () => this.#listed(prefix), origin)
   }
 
   #listed(prefix: string): ListedRoute[] {

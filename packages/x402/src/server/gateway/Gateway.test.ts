@@ -4,9 +4,9 @@ import { type IncomingMessage, request as send } from 'node:http'
 import { connect } from 'node:net'
 import test from 'node:test'
 import type { GateOptions } from '../gate/GateOptions.js'
-import { price } from '../stubs.test.helper.js'
+import { paymentFor, price, requiredIn } from '../stubs.test.helper.js'
 import { openGateway } from './Gateway.js'
-import { bodyOf, openShop } from './gateway.test.helper.js'
+import { bodyOf, openShop, sendRaw } from './gateway.test.helper.js'
 import { Upstream } from './Upstream.js'
 
 test('a service is sold by the gateway, and learns who paid', async (t) => {
@@ -137,7 +137,14 @@ test('an account is limited, and is not charged beyond its limit', async (t) => 
   for (let index = 0; index < 3; index++) statuses.push((await pay()).status)
   assert.deepEqual(statuses, [200, 200, 429])
   assert.equal(settled.length, 2)
-  assert.throws(() => openGateway({ perPayer: { requests: 0 } } as never), /number of requests/)
+  for (const perPayer of [
+    { requests: 0 },
+    { requests: '1' },
+    { requests: 1, second: 1 },
+    { requests: 1, seconds: '60' },
+  ]) {
+    assert.throws(() => openGateway({ perPayer } as never), /perPayer cannot be/)
+  }
 })
 
 test('connections switch protocols if they are free or paid, and only if the service agrees', async (t) => {
@@ -176,6 +183,13 @@ test('refuses addresses and headers that cannot be used', () => {
   }
 })
 
+test('refuses limits that cannot be used', () => {
+  for (const value of [-5000, 0, Number.NaN, 1e15, 1.5, '60', null]) {
+    assert.throws(() => new Upstream({ url: 'http://x', timeoutMs: value as number }), /timeoutMs cannot be/)
+    assert.throws(() => new Upstream({ url: 'http://x', maxConnections: value as number }), /maxConnections cannot be/)
+  }
+})
+
 test('no spelling of a path or a method reaches what is not for sale', async (t) => {
   const gate = { routes: { 'GET /v1/*': { accepts: price } } }
   const { port, seen } = await openShop(t, undefined, { free: ['GET /public/*'], gate })
@@ -209,6 +223,47 @@ test('no spelling of a path or a method reaches what is not for sale', async (t)
   assert.equal(seen.length, 0)
   assert.equal(await status('http://other.example/public/a%20b?x=..%2f&y=%C3%BC'), 200)
   assert.equal(seen[0]?.url, '/public/a%20b?x=..%2f&y=%C3%BC')
+})
+
+test('a target that programs decode differently is not forwarded on a free route, either', async (t) => {
+  const { port, seen } = await openShop(t, undefined, { free: ['/public/*'] })
+  for (const target of [
+    '%ff',
+    'a%C3',
+    '%c0%af',
+    '%ed%a0%80',
+    'a?b=%ff',
+    'a?b=%00',
+    'a?b=\xff',
+    'a?b=%',
+    'a%2',
+    'a?b="',
+  ]) {
+    assert.equal((await sendRaw(port, [`GET /public/${target} HTTP/1.1`, 'Host: x'])).status, 400, target)
+  }
+  assert.equal(seen.length, 0)
+  for (const target of ['%C3%BC', 'a?b=%C3%BC&c=a+b&d=x|y&e[]=1', 'a?']) {
+    assert.equal((await sendRaw(port, [`GET /public/${target} HTTP/1.1`, 'Host: x'])).status, 200, target)
+  }
+})
+
+test('a POST beyond the limit of its account is settled, and served without another charge in the next window', async (t) => {
+  const gate = { routes: { 'POST /a': { accepts: price } } }
+  const { url, chain, settled, seen } = await openShop(t, undefined, { gate, perPayer: { requests: 1, seconds: 1 } })
+  const ask = await fetch(`${url}/a`, { method: 'POST' })
+  const send = (header: string): Promise<Response> =>
+    fetch(`${url}/a`, { method: 'POST', headers: { 'PAYMENT-SIGNATURE': header } })
+  const required = requiredIn(ask)
+  const [first, second] = [paymentFor(required, chain).header, paymentFor(required, chain).header]
+  assert.equal((await send(first)).status, 200)
+  let response = await send(second)
+  // The window may have ended on a slow machine.
+  for (let count = 0; response.status === 429 && count < 100; count++) {
+    assert.equal(new Set(settled).size, 2)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    response = await send(second)
+  }
+  assert.deepEqual([response.status, new Set(settled).size, seen.length], [200, 2, 2])
 })
 
 test('a request that a hook lets through is forwarded unpaid', async (t) => {

@@ -8,7 +8,7 @@ import { upgradeGate } from '../adapters/upgradeGate.js'
 import { isGranted, paymentOf } from '../exchange/Payment.js'
 import type { Gate } from '../gate/Gate.js'
 import { overridesOf } from '../routes/MethodOverride.js'
-import { isUnambiguousPath } from '../routes/RequestTarget.js'
+import { isUnambiguousPath, targetProblem } from '../routes/RequestTarget.js'
 import { RouteTable } from '../routes/RouteTable.js'
 import { hasBody } from './bodies.js'
 import { originForm, type Upstream } from './Upstream.js'
@@ -32,7 +32,8 @@ export type GatewayOptions = {
    */
   readonly free?: readonly string[] | undefined
   /**
-   * The requests that one account may make. Others are refused with 429 and not charged.
+   * The requests that one account may make. Others are refused with 429. The payment for a GET or HEAD is then not
+   * settled. That for another method is settled before the limit is checked, and may be sent again in the next window.
    *
    * @default not limited
    */
@@ -116,14 +117,19 @@ const badRequest = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Len
 const unavailable =
   'HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n'
 
+/** Free requests are read like those of routes with a fixed price. */
+const fixedPrice = { isPricedByFunction: false, allowsRepeated: true }
+
 /**
  * Whether the service reads the path and the method as the gate does. The gate alone would accept a path that one
  * program reads as the paid route, but the service may read it as a path that is not for sale.
  */
 function isClear({ method = 'GET', url = '/', headers }: NodeRequest): boolean {
-  const path = originForm(url).replace(/\?.*$/s, '')
+  const target = originForm(url)
+  const path = target.replace(/\?.*$/s, '')
   const pairs = Object.entries(headers).map(([name, value]) => [name, String(value)] as const)
-  return isUnambiguousPath(path) && overridesOf({ url, headers: pairs }).every((one) => one === method)
+  const isClearTarget = isUnambiguousPath(path) && targetProblem(target, '', fixedPrice) === undefined
+  return isClearTarget && overridesOf({ url, headers: pairs }).every((one) => one === method)
 }
 
 function hasPayment({ headers }: NodeRequest): boolean {
@@ -146,9 +152,13 @@ class PayerCounts {
   readonly #counts = new Map<string, number>()
   #endsMs = 0
 
-  constructor({ requests, seconds = 60 }: PayerLimit) {
-    if (!Number.isInteger(requests) || requests < 1 || !(seconds >= 1 && seconds <= 86_400)) {
-      throw new OptionsError('the limit of requests for each account is not a number of requests and seconds')
+  constructor({ requests, seconds = 60, ...unknown }: PayerLimit) {
+    const isLimit = Number.isSafeInteger(requests) && requests >= 1 && seconds >= 1 && seconds <= 86_400
+    if (!isLimit || typeof seconds !== 'number' || Object.keys(unknown).length > 0) {
+      throw new OptionsError(
+        `perPayer cannot be ${JSON.stringify({ requests, seconds, ...unknown })}`,
+        'Pass the number of `requests` in a window of 1 to 86,400 `seconds`, and nothing else.',
+      )
     }
     this.#requests = requests
     this.#windowMs = seconds * 1000

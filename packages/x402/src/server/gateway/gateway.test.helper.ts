@@ -70,7 +70,7 @@ export async function openShop(
     const { header } = paymentFor(requiredIn(asked), chain)
     return fetch(`${address}${target}`, { ...init, headers: { ...init.headers, 'PAYMENT-SIGNATURE': header } })
   }
-  return { url: address, port, pay, seen, settled, service }
+  return { url: address, port, chain, pay, seen, settled, service }
 }
 
 /** Sends the lines of a request, and returns the status and the text of the response. */

@@ -71,6 +71,8 @@ test('refuses invalid routes', async () => {
     [{ ...price, price: null }, /is not a price/],
     [{ ...price, price: { asset: 'x', amount: '1' } }, /not an asset id/],
     [{ ...price, price: { asset: '1', amount: '1.5' } }, /not a positive number/],
+    [{ ...price, price: { asset: '1', amount: '99999999999999999999' } }, /not a positive number/],
+    [{ ...price, price: '$99999999999999999999' }, /more than any account can hold/],
     [{ ...price, price: { asset: '1', amount: '1', extra: { quote: 'x' } } }, /reserved: the gate sets it/],
     [{ ...price, payTo: () => 'invalid' }, /payTo is not an Algorand address/],
     [{ ...price, payTo: () => Address.encode(new Uint8Array(32)) }, /payTo is the zero address/],
@@ -80,6 +82,10 @@ test('refuses invalid routes', async () => {
   for (const [accept, expected] of bad) {
     await assert.rejects(async () => given.build(accept as Accept, priced), expected)
   }
+  assert.throws(
+    () => given.check({ ...price, price: { upTo: '$1', whenUnste: 'maximum' } } as Accept),
+    /unknown member "whenUnste"/,
+  )
   await assert.rejects(requirements('short'), /fewer than 16 characters/)
 })
 

@@ -383,7 +383,10 @@ export function schemeOf(accept: Pick<Accept, 'price'>): 'exact' | 'upto' {
   return usagePrice(accept) === undefined ? 'exact' : 'upto'
 }
 
-function checkUsage({ whenUnset = 'nothing', stream = false }: UpToPrice, { paymentFlow }: Accept): void {
+function checkUsage(usage: UpToPrice, { paymentFlow }: Accept): void {
+  const { upTo: _, whenUnset = 'nothing', stream = false, ...unknown } = usage
+  const [name] = Object.keys(unknown)
+  if (name !== undefined) throw new OptionsError(`the price by usage has the unknown member ${JSON.stringify(name)}`)
   if (whenUnset !== 'nothing' && whenUnset !== 'maximum') {
     throw new OptionsError(`whenUnset cannot be ${JSON.stringify(whenUnset)}`, 'Use "nothing" or "maximum".')
   }
@@ -405,7 +408,8 @@ function checkAmount({ asset, amount, extra }: AssetAmount): AssetAmount {
   if (parseAssetId(String(asset)) === undefined) {
     throw new PriceError('invalid_price', `${asset} is not an asset id`)
   }
-  if (!/^[1-9][0-9]{0,19}$/.test(String(amount)))
+  // Amounts have 64 bits, as asset ids do.
+  if (!/^[1-9][0-9]{0,19}$/.test(String(amount)) || parseAssetId(String(amount)) === undefined)
     throw new PriceError('invalid_price', `${amount} is not a positive number of base units`)
   const reserved = reservedExtra.find((name) => name in (extra ?? {}))
   if (reserved !== undefined) {

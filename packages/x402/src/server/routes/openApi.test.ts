@@ -38,7 +38,8 @@ async function fetchDocument(path: string, options: Partial<GateOptions> = {}): 
   const { gate } = await stubGate({ routes, discovery, ...options })
   const response = responseOf(await gate.decide(ask(path)))
   assert.equal(response.status, 200)
-  assert.equal(response.headers.get('Cache-Control'), 'public, max-age=300')
+  const isOwnOrigin = options.origin !== undefined
+  assert.equal(response.headers.get('Cache-Control'), isOwnOrigin ? 'public, max-age=300' : 'no-store')
   return (await response.json()) as Document
 }
 
@@ -105,6 +106,21 @@ test('addresses are the public ones: with the origin and the base path', async (
   const { servers, paths } = await fetchDocument('/openapi.json', { origin: 'https://api.example', basePath: '/v1' })
   assert.deepEqual(servers, [{ url: 'https://api.example' }])
   assert.equal(Object.keys(paths)[0], '/v1/items/{id}')
+})
+
+test('a document with the host of a request is not kept by caches', async () => {
+  const { gate } = await stubGate({ routes, discovery })
+  for (const path of ['/openapi.json', '/.well-known/x402']) {
+    const response = responseOf(await gate.decide(new Request(`http://evil.example${path}`)))
+    assert.match(await response.text(), /evil\.example/)
+    assert.equal(response.headers.get('Cache-Control'), 'no-store')
+  }
+  const own = await stubGate({ routes, discovery, origin: 'https://shop.example' })
+  for (const path of ['/openapi.json', '/.well-known/x402']) {
+    const response = responseOf(await own.gate.decide(new Request(`http://evil.example${path}`)))
+    assert.doesNotMatch(await response.text(), /evil\.example/)
+    assert.equal(response.headers.get('Cache-Control'), 'public, max-age=300')
+  }
 })
 
 test('HEAD has no body, and other requests are not answered with a document', async () => {

@@ -71,21 +71,29 @@ const allMethods = ['get', 'post', 'put', 'patch', 'delete']
 /** How long clients and proxies may keep the documents. */
 const cacheSeconds = 300
 
-/** The response to a request for one of the documents; undefined for other requests. */
+/**
+ * The response to a request for one of the documents; undefined for other requests. The documents contain the origin of
+ * the server. If the seller has not set it, it comes from the Host header, and no cache may keep the response: a client
+ * could otherwise have others pay at a host of its choice.
+ *
+ * @param publicOrigin the origin that the seller has set
+ */
 export function documentFor(
-  { method, path }: { readonly method: string; readonly path: string },
+  { method, url, path }: { readonly method: string; readonly url: string; readonly path: string },
   options: DiscoveryOptions,
   listed: () => readonly ListedRoute[],
-  origin: string,
+  publicOrigin: string | undefined,
 ): Response | undefined {
   if (method !== 'GET' && method !== 'HEAD') return undefined
+  const origin = publicOrigin ?? new URL(url).origin
   const write = {
     [openApiPath]: () => openApi(options, listed(), origin),
     [wellKnownPath]: () => wellKnown(listed(), origin),
   }
   const document = write[path.replace(/\?.*$/s, '') as keyof typeof write]?.()
   if (document === undefined) return undefined
-  const headers = { 'Content-Type': 'application/json', 'Cache-Control': `public, max-age=${cacheSeconds}` }
+  const caching = publicOrigin === undefined ? 'no-store' : `public, max-age=${cacheSeconds}`
+  const headers = { 'Content-Type': 'application/json', 'Cache-Control': caching }
   return new Response(method === 'HEAD' ? null : `${JSON.stringify(document)}\n`, { headers })
 }
 
