@@ -60,7 +60,7 @@ export class SqliteSettlements implements SettlementStore {
    */
   constructor(path: string) {
     this.#path = path
-    this.#database = Sqlite.openPrivate(path)
+    this.#database = Sqlite.openPrivate(path, { table: 'settlements', version: schemaVersion })
     prepareSchema(this.#database, path)
     const prepare = (sql: string) => this.#database.prepare(sql)
     this.#statements = {
