@@ -159,6 +159,27 @@ test('a store starts on tables of the next version, as after a crash during an u
   assert.equal((await failure(PostgresSettlements.open(options))).code, 'store_too_new')
 })
 
+test('ping reports a server that answers and cannot write', async (t) => {
+  const database = await emptyDatabase(server)
+  const store = await PostgresSettlements.open({ address: database, environment, schema: 'probed' })
+  t.after(() => store.close())
+  await asAdmin(
+    database,
+    `CREATE FUNCTION probed.full() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
+    CREATE TRIGGER is_full BEFORE INSERT OR UPDATE ON probed.settlement_rates EXECUTE FUNCTION probed.full()`,
+  )
+  assert.equal((await failure(store.ping())).code, 'store_failed')
+  await asAdmin(database, 'DROP TRIGGER is_full ON probed.settlement_rates')
+  await store.ping()
+  await store.ping()
+  const client = new Client(database)
+  await client.connect()
+  t.after(() => client.end())
+  const { rows } = await client.query("SELECT count FROM probed.settlement_rates WHERE name = 'ping'")
+  assert.deepEqual(rows, [{ count: 1 }], 'does not write with every check')
+})
+
 test('a schema that is not a plain name is refused', async () => {
   for (const schema of ['a"; DROP TABLE x; --', 'A', '', 'pg_catalog', 'x'.repeat(64)]) {
     await assert.rejects(PostgresConnection.open({ address, environment, schema }), { code: 'store_failed' })

@@ -88,7 +88,7 @@ test('a missing, empty or invalid file is an error that names it, and nothing is
   assert.match((await run(['sales', other])).stderr, /other\.db: it is not a database/)
   const blank = join(directory, 'blank.db')
   writeFileSync(blank, '')
-  assert.match((await run(['sales', blank])).stderr, /blank\.db: it has no sales table/)
+  assert.match((await run(['sales', blank])).stderr, /blank\.db: it is empty/)
   assert.throws(() => openSales(blank), { code: 'store_failed' })
   assert.equal(statSync(blank).size, 0)
   for (const flags of [

@@ -13,7 +13,7 @@ export type Database = DatabaseSyncInstance
 export type Statement = StatementSyncInstance
 
 const require = createRequire(import.meta.url)
-type Module = { DatabaseSync: new (location: string, options?: OpenOptions) => Database }
+type Module = { DatabaseSync: new (location: string | URL, options?: OpenOptions) => Database }
 type Loaded = Module & { isBuiltIn: boolean }
 let loaded: Loaded | undefined
 
@@ -26,10 +26,10 @@ export type OpenOptions = {
 /**
  * Opens a database, creating the file if it is missing. The first call loads SQLite.
  *
- * @param location a path, or `:memory:`.
+ * @param location a path, `:memory:`, or a `file:` URL with parameters of SQLite.
  * @throws SqliteError with the code `sqlite_missing`; errors of SQLite itself satisfy {@link isSqliteError}.
  */
-export function open(location: string, options: OpenOptions = {}): Database {
+export function open(location: string | URL, options: OpenOptions = {}): Database {
   loaded ??= load()
   return new loaded.DatabaseSync(location, options)
 }

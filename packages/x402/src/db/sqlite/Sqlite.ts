@@ -1,9 +1,11 @@
 /** Opens the databases of the stores. */
-import { chmodSync, closeSync, existsSync, openSync, statSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import * as Sqlite from '@latchkey/system/sqlite'
-import { naming, StoreError } from '../StoreError.js'
+import { naming } from '../StoreError.js'
+import { hasStore, type StoreKind } from './StoreFile.js'
 
 export { type Database, open as openAny, SqliteError } from '@latchkey/system/sqlite'
+export { hasStore, type StoreKind } from './StoreFile.js'
 
 /** @throws StoreError that names the file */
 export function open(path: string): Sqlite.Database {
@@ -22,19 +24,18 @@ export function open(path: string): Sqlite.Database {
 }
 
 /**
- * Opens a file that only its owner can read. SQLite itself would create it readable by all.
+ * Opens the file of a store that only its owner can read. SQLite itself would create it readable by all. A file that is
+ * not a store of this kind stays as it is.
  *
  * @throws StoreError that names the file
  */
-export function openPrivate(path: string): Sqlite.Database {
+export function openPrivate(path: string, kind: StoreKind): Sqlite.Database {
   // Throws if SQLite is missing, before a file is created.
   Sqlite.open(':memory:').close()
+  hasStore(path, kind)
   naming(path, () => {
-    // A device would lose every record, and root would change the mode of /dev/null.
-    if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) {
-      throw new StoreError('store_failed', `the store ${path}: it is not a file`, { hint: 'Use a different path.' })
-    }
-    closeSync(openSync(path, 'a', 0o600))
+    // Closing a file releases the locks that this process has on it, so an existing one is not opened here.
+    if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
     // Files that a process left. SQLite creates them with the mode of the database file.
     for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, 0o600)
   })

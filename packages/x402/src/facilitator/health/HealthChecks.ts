@@ -6,7 +6,7 @@ import { isLongerThan } from '../settle/FeePayers.js'
 export type HealthCheckName =
   /** The facilitator takes new payments: it is not about to stop. */
   | 'accepting'
-  /** The database of settlements answers. */
+  /** The database of settlements answers and can be written. */
   | 'store'
   /** A node of the network answers. */
   | 'node'
@@ -94,5 +94,5 @@ export class StoreCheck {
   }
 }
 
-const away = 'the settlements database does not respond'
+const away = 'the settlements database does not respond, or cannot be written'
 const late = 'the settlements database takes too long to respond'

@@ -6,6 +6,7 @@ import { prepare } from '../../../db/postgres/Migrations.js'
 import { PostgresConnection, type PostgresOptions } from '../../../db/postgres/PostgresConnection.js'
 import { isOfItem } from '../../../db/postgres/PostgresError.js'
 import { StoreError } from '../../../db/StoreError.js'
+import { WriteProbe } from '../../../db/WriteProbe.js'
 import type { SettlementClaim, SettlementLeases, SettlementLimits, SharedHolds } from '../Settlement.js'
 import type { Settlement, SettlementOutcome, SettlementStore, StoreConnections } from '../Settlements.js'
 import { facilitatorMigrations } from './facilitatorMigrations.js'
@@ -63,6 +64,7 @@ export class PostgresSettlements implements SettlementStore {
   readonly #statements
   readonly #owner: string
   readonly #slot: number
+  readonly #probe = new WriteProbe()
   readonly #leaseMs: number
   readonly #isDropping: boolean
   readonly #claims: Batches<ClaimAttempt, SettlementClaim>
@@ -182,8 +184,13 @@ export class PostgresSettlements implements SettlementStore {
     return this.#connection.connections
   }
 
-  ping(): Promise<void> {
-    return this.#connection.ping()
+  /** Writes every few seconds, because the server may be a standby, or its disk full. */
+  async ping(): Promise<void> {
+    if (!this.#probe.isDue) return this.#connection.ping()
+    // A standby is named as such.
+    await this.#connection.ping()
+    await this.#connection.read(this.#statements.ping, [this.#slot])
+    this.#probe.done()
   }
 
   async close(): Promise<void> {
@@ -313,5 +320,11 @@ function statementsOf(schema: string) {
     createPartitions: statement('create_partitions', `SELECT ${schema}.create_partitions()`),
     archive: statement('archive', `SELECT ${schema}.archive_settlements(to_timestamp($1), $2)`),
     sweep: statement('sweep', `SELECT ${schema}.sweep()`),
+    // A row that no limit counts, for each slot, so that replicas do not wait for each other.
+    ping: statement(
+      'ping',
+      `INSERT INTO ${schema}.settlement_rates AS r (name, part, count) VALUES ('ping', -1 - $1::bigint, 1)
+        ON CONFLICT (name, part) DO UPDATE SET count = (r.count + 1) % 1000000`,
+    ),
   }
 }

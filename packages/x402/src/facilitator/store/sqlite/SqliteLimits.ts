@@ -72,6 +72,11 @@ export class SqliteLimits {
     }
   }
 
+  /** Writes a row that no limit counts, to find out whether the file can be written. */
+  countPing(): void {
+    this.#statements.addRate.run('ping', 0, 1)
+  }
+
   check({ payer, payTo, feeMicroAlgos }: Counted, limits: SettlementLimits): keyof SettlementLimits | undefined {
     const { feesInAll, feesPerPayTo, payerPerMinute, payToPerMinute, pendingPerPayer, pendingPerPayTo } = limits
     if (feeMicroAlgos > 0n) {

@@ -205,6 +205,35 @@ test('ping reports whether the file could be written now', async (t) => {
   await store.ping()
 })
 
+test('ping reports a file that can be locked, but not written', async (t) => {
+  const path = join(directoryFor(t), 'settlements.db')
+  const store = new SqliteSettlements(path)
+  t.after(() => store.close())
+  const other = Sqlite.open(path)
+  t.after(() => other.close())
+  const tables = other.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all() as { name: string }[]
+  for (const { name } of tables) {
+    for (const event of ['INSERT', 'UPDATE']) {
+      other.exec(`CREATE TRIGGER full_${name}_${event} BEFORE ${event} ON ${name}
+        BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END`)
+    }
+  }
+  await assert.rejects(store.ping(), { code: 'store_failed' })
+  await assert.rejects(store.ping(), { code: 'store_failed' }, 'also the next time')
+  for (const { name } of tables) {
+    for (const event of ['INSERT', 'UPDATE']) other.exec(`DROP TRIGGER full_${name}_${event}`)
+  }
+  await store.ping()
+  const { sum } = other.prepare("SELECT sum(count) AS sum FROM settlement_rates WHERE name = 'ping'").get() as {
+    sum: number
+  }
+  for (let count = 0; count < 5; count++) await store.ping()
+  const again = other.prepare("SELECT sum(count) AS sum FROM settlement_rates WHERE name = 'ping'").get() as {
+    sum: number
+  }
+  assert.equal(again.sum, sum, 'does not write with every check')
+})
+
 const pendingOne: Settlement = {
   ...{ transactionId: 'ONE', group: [], network: 'n', payer: 'P', payTo: 'S', asset: '1', amount: '1' },
   ...{ firstValid: 1n, lastValid: 2n, feeMicroAlgos: 5n, createdMs: 1 },

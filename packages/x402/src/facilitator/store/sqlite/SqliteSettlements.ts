@@ -1,5 +1,6 @@
 import { named, naming, StoreError } from '../../../db/StoreError.js'
 import * as Sqlite from '../../../db/sqlite/Sqlite.js'
+import { WriteProbe } from '../../../db/WriteProbe.js'
 import type { SettlementClaim, SettlementLimits } from '../Settlement.js'
 import type { Settlement, SettlementOutcome, SettlementState, SettlementStore } from '../Settlements.js'
 import { limitsMigration, SqliteLimits } from './SqliteLimits.js'
@@ -43,6 +44,7 @@ export class SqliteSettlements implements SettlementStore {
   readonly #database: Sqlite.Database
   readonly #statements
   readonly #limits: SqliteLimits
+  readonly #probe = new WriteProbe()
   #listings: SqliteListings | undefined
   /** Changes of one turn of the event loop are committed together, because the sync to disk is the main cost. */
   #batch: Change[] = []
@@ -60,7 +62,7 @@ export class SqliteSettlements implements SettlementStore {
    */
   constructor(path: string) {
     this.#path = path
-    this.#database = Sqlite.openPrivate(path)
+    this.#database = Sqlite.openPrivate(path, { table: 'settlements', version: schemaVersion })
     prepareSchema(this.#database, path)
     const prepare = (sql: string) => this.#database.prepare(sql)
     this.#statements = {
@@ -188,9 +190,11 @@ export class SqliteSettlements implements SettlementStore {
     this.#read(() => this.#limits.deleteOld())
   }
 
-  /** Starts a transaction that could write, and writes nothing. */
+  /** Takes the lock of a writer, and writes every few seconds, because the disk may be full. */
   async ping(): Promise<void> {
-    await this.#change(() => undefined)
+    const isWriting = this.#probe.isDue
+    await this.#change(() => (isWriting ? this.#limits.countPing() : undefined))
+    if (isWriting) this.#probe.done()
   }
 
   close(): void {

@@ -16,7 +16,7 @@ import {
 } from '../Claims.js'
 import { SqlitePasses } from './SqlitePasses.js'
 import { SqlitePurchases } from './SqlitePurchases.js'
-import { SqliteSales, salesSchema } from './SqliteSales.js'
+import { SqliteSales, salesSchema, claimsVersion as version } from './SqliteSales.js'
 
 /** Version 1, from before answers were held. */
 const firstSchema = `
@@ -57,7 +57,6 @@ const leasesSchema = `
   -- Whether it counts as done only because its handler began.
   ALTER TABLE claims ADD COLUMN is_begun INTEGER NOT NULL DEFAULT 0;
 `
-const version = 4
 /** How many claims are made between two deletions of old ones. */
 const cleanEvery = 1_000
 const defaultMaxHeldBytes = 256 * 1024 * 1024
@@ -105,7 +104,7 @@ export class SqliteClaims implements ClaimStore {
   constructor(path: string, { maxHeldBytes = defaultMaxHeldBytes, maxSales }: SqliteClaimsOptions = {}) {
     this.#path = path
     this.#maxHeldBytes = maxHeldBytes
-    this.#database = Sqlite.openPrivate(path)
+    this.#database = Sqlite.openPrivate(path, { table: 'claims', version })
     this.#database.exec('PRAGMA foreign_keys = ON')
     this.#migrate()
     this.id = (this.#database.prepare('SELECT id FROM store').get() as { id: string }).id

@@ -185,22 +185,26 @@ function prepareAll(database: Sqlite.Database) {
 /** The sales in a file, and a function that closes it. */
 export type OpenSales = { readonly sales: SaleStore; readonly close: () => void }
 
-/** The first version of the file that has sales. */
+/** The version of the tables of `SqliteClaims`, and the first one that has sales. */
+export const claimsVersion = 4
 const firstVersion = 3
 
 /**
  * Opens the sales in a file of `SqliteClaims` for reading while the shop runs. Creates and migrates nothing.
  *
- * @throws {@link StoreError} for a file that is missing, or has no sales
+ * @throws {@link StoreError} for a file that is missing, is not a seller's, or has no sales
  */
 export function openSales(path: string): OpenSales {
   if (!existsSync(path)) {
     const hint = 'Pass the file that the seller passes to SqliteClaims.'
     throw new StoreError('store_failed', `the store ${path}: there is no such file`, { hint })
   }
+  if (!Sqlite.hasStore(path, { table: 'claims', version: claimsVersion })) {
+    const hint = 'Pass the file that the seller passes to SqliteClaims.'
+    throw new StoreError('store_failed', `the store ${path}: it is empty`, { hint })
+  }
   const database = naming(path, () => Sqlite.openAny(path))
   try {
-    // Leaves the file unchanged, even if it is of another kind.
     naming(path, () => database.exec('PRAGMA busy_timeout = 10000; PRAGMA query_only = ON;'))
     const found = naming(path, () => database.prepare('PRAGMA user_version').get()) as { user_version: number }
     const table = naming(path, () => database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sales'").get())
