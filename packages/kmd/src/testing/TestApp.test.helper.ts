@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { Access } from '@latchkey/http'
+import { Access, BodyError } from '@latchkey/http'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { KeptSignatures } from '../activity/KeptSignatures.js'
 import { SignatureLog } from '../activity/SignatureLog.js'
@@ -197,7 +197,7 @@ export function createApp(
       target,
       header: (name) => all[name],
       localAddress: () => localAddress,
-      body: () => toBytes(body),
+      body: (limit) => toBytes(body, limit),
     })
     const pairs = Array.from({ length: response.headers.length / 2 }, (_, i) =>
       response.headers.slice(2 * i, 2 * i + 2),
@@ -242,7 +242,13 @@ export function createApp(
 }
 
 /** A string is sent unchanged; anything else is written as JSON. */
-function toBytes(body: unknown): Buffer {
+function toBytes(body: unknown, limit = 2 ** 20): Buffer {
+  const bytes = encode(body)
+  if (bytes.length > limit) throw new BodyError('body_too_large')
+  return bytes
+}
+
+function encode(body: unknown): Buffer {
   if (body === undefined) return Buffer.alloc(0)
   if (body instanceof Uint8Array) return Buffer.from(body)
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
