@@ -395,6 +395,8 @@ const messages = new Set(['failure-message', 'inner-msg'])
 
 const unordered = new Set([
   ...['app-initial-states', 'kvs', 'app-locals', 'accounts', 'apps', 'assets', 'boxes', 'asset-holdings'],
+  // A node collects the written state of applications in a map.
+  'AppResources',
   ...['global-state-delta', 'local-state-delta', 'delta', 'global-state', 'key-value'],
 ])
 

@@ -15,6 +15,7 @@ import { after, test } from 'node:test'
 import { NodePair, reference } from './NodePair.test.helper.js'
 import { runPrograms } from './programs.test.helper.js'
 import { Random } from './Random.test.helper.js'
+import { RandomChanges } from './RandomChanges.test.helper.js'
 import { RandomSession } from './RandomSession.test.helper.js'
 import { runTransfers } from './uptoTransfers.test.helper.js'
 
@@ -65,6 +66,22 @@ test('random sessions of applications have the same blocks and state', options, 
         await session.run(groupsPerSession)
         accepted += session.accepted
         refused += session.refused
+      }
+      return `${others} sessions, ${accepted} groups accepted, ${refused} refused`
+    },
+  ),
+)
+
+test('random transactions report the same changes, even of values that stay the same', options, (t) =>
+  compare(
+    (text) => t.diagnostic(text),
+    async (pair) => {
+      let [accepted, refused] = [0, 0]
+      for (let count = 0; count < others; count++) {
+        const changes = new RandomChanges(pair, new Random(seed + 3 + 7919 * count), `changes ${count}`)
+        await changes.run(groupsPerSession)
+        accepted += changes.accepted
+        refused += changes.refused
       }
       return `${others} sessions, ${accepted} groups accepted, ${refused} refused`
     },

@@ -176,6 +176,8 @@ function write(call: Call, place: StatePlace, { before, value, schema, counts, s
   const { observer } = call.group.pool
   observer?.onStateAccess?.(place, before)
   if (before === value || isSame(before, value)) {
+    // A write that changes nothing is not part of the call's delta, but the host may report it.
+    set()
     observer?.onStateChange?.(place, value)
     return
   }

@@ -65,7 +65,7 @@ export function changesOf(
 ): Omit<StateDelta, 'totals' | 'previousTimestamp' | 'openTimestamp'> {
   return {
     accounts: open.accounts,
-    assetRecords: assetRecords(open),
+    assetRecords: assetRecords(open, state),
     appResources: appResources(open, state),
     boxes: boxMods(open, state),
     creatables: creatables(open, state),
@@ -74,8 +74,10 @@ export function changesOf(
   }
 }
 
-function assetRecords(open: StateOverlay): AssetRecord[] {
+function assetRecords(open: StateOverlay, state: State): AssetRecord[] {
   const records = new Map<string, AssetRecord>()
+  // An asset that was created and destroyed in the block had one account.
+  const creatorOf = (assetId: bigint, account: MapKey): MapKey => state.asset(assetId)?.creator ?? account
   const add = (account: MapKey, assetId: bigint): void => {
     const name = account + assetId
     if (records.has(name)) return
@@ -88,7 +90,7 @@ function assetRecords(open: StateOverlay): AssetRecord[] {
       holding,
       isHoldingDeleted: holding === undefined,
       asset: isOwn ? asset : undefined,
-      isAssetDeleted: asset === undefined && open.assets.has(assetId),
+      isAssetDeleted: asset === undefined && open.assets.has(assetId) && creatorOf(assetId, account) === account,
     })
   }
   for (const [assetId, asset] of open.assets) if (asset !== undefined) add(asset.creator, assetId)
@@ -121,12 +123,12 @@ function appResources(open: StateOverlay, state: State): AppResource[] {
   return [...records.values()]
 }
 
-/** A box that was created and deleted in the block is not part of it. */
+/** A box that was created and deleted in the block has no value before and after it. */
 function boxMods(open: StateOverlay, state: State): BoxMod[] {
   if (open.boxes.size === 0) return []
-  return [...open.boxes.values()]
-    .map(({ appId, name, value }) => ({ appId, name, before: state.box(appId, name), after: value }))
-    .filter(({ before, after }) => before !== after)
+  return [...open.boxes.values()].map(({ appId, name, value }) => {
+    return { appId, name, before: state.box(appId, name), after: value }
+  })
 }
 
 function creatables(open: StateOverlay, state: State): Creatable[] {

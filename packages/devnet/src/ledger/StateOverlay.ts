@@ -139,12 +139,17 @@ export class StateOverlay implements StateReader {
     const before = this.application(appId)
     const globals = before?.globals ?? new StateValues(this.#ownUndo.epoch)
     this.#set(this.#ownApps.applications, appId, params && { params: withOwnPrograms(params), globals })
-    if (before !== undefined) this.#addApplication(before.params, -1)
-    if (params !== undefined) this.#addApplication(params, 1)
+    // An update that gives no sizes keeps the object, and writes no account.
+    if (before !== undefined && before.params.globalSchema === params?.globalSchema) return
+    if (before === undefined || params === undefined) {
+      const { creator } = (params ?? before?.params)!
+      this.#addTotals(creator, { created: params === undefined ? -1 : 1 })
+    }
+    if (before !== undefined) this.#addSizes(before.params, -1)
+    if (params !== undefined) this.#addSizes(params, 1)
   }
 
-  #addApplication({ creator, sizeSponsor, globalSchema, extraPages }: Application, sign: 1 | -1): void {
-    this.#addTotals(creator, { created: sign })
+  #addSizes({ creator, sizeSponsor, globalSchema, extraPages }: Application, sign: 1 | -1): void {
     const { integers, byteStrings } = globalSchema
     this.#addTotals(sizeSponsor ?? creator, {
       integers: sign * integers,

@@ -35,15 +35,21 @@ export function localJson(id: bigint, { schema, values }: LocalState): Members {
   }
 }
 
-/** Zero values are absent. */
-export function applicationRecord({ params, globals }: AppRecord): Members {
+/** Zero values are absent. Accounts are bytes, except in JSON. */
+export function applicationRecord(
+  { params, globals }: AppRecord,
+  address: (key: MapKey.MapKey) => Value = MapKey.bytes,
+): Members {
   return {
     approv: params.approvalProgram,
     clearp: params.clearStateProgram,
     epp: params.extraPages || undefined,
+    fba: params.allowsFamilyBoxAccess || undefined,
+    fbr: params.allowsForeignBoxReads || undefined,
     gs: valuesRecord(globals),
     gsch: schemaRecord(params.globalSchema),
     lsch: schemaRecord(params.localSchema),
+    ss: params.sizeSponsor && address(params.sizeSponsor),
     v: params.version || undefined,
   }
 }

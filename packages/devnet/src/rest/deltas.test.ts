@@ -115,7 +115,8 @@ test('applications, local states and boxes are part of the changes', async () =>
   await call('other')
   const { KvMods, Accts } = await deltaOf()
   assert.deepEqual(KvMods, { [key.toString('utf8')]: { Data: btoa('other'), OldData: btoa('first') } })
-  assert.equal(Accts.AppResources, null)
+  // The global value was written again.
+  assert.equal(Accts.AppResources.length, 1)
 
   await node.send(sign(node.txn('appl', alice, { apid, apan: 5n }), alice))
   const deleted = await deltaOf()
@@ -134,4 +135,78 @@ test('while an offset is set, the header of the changes has the time of the cloc
   }
   assert.deepEqual(await times(1), [0, 1_000_000, 1_000_000])
   assert.deepEqual(await times(2), [1_000_000, 1_000_000, 1_000_003])
+})
+
+test('what a block wrote without changing it is part of the changes, and what it only read is not', async () => {
+  const node = new TestNode()
+  const [alice, bob] = [node.funded(0), node.funded(1)]
+  const source = `txna ApplicationArgs 0; btoi; switch put delete local create read; err
+    put: byte "g"; int 1; app_global_put; b end
+    delete: byte "none"; app_global_del; b end
+    local: txn Sender; byte "none"; app_local_del; b end
+    create: byte "b"; byte "x"; box_put; byte "b"; box_del; pop; b end
+    read: byte "g"; app_global_get; pop
+    end: int 1`
+  const apid = await deploy(node, alice, source)
+  fundApplication(node, apid)
+  const call = async (part: number, apan?: bigint) => {
+    const apaa = [Uint8Array.of(part)]
+    await node.send(sign(node.txn('appl', bob, { apid, apan, apaa, apbx: [{ n: Buffer.from('b') }] }), bob))
+    return (await node.get(`/v2/deltas/${node.ledger.last.round}`)).json
+  }
+  await call(0, 1n)
+  const resources = async (part: number) => {
+    const { AppResources } = (await call(part)).Accts
+    return (AppResources as { Addr: string }[] | null)?.map(({ Addr }) => Addr)
+  }
+  assert.deepEqual(await resources(0), [alice.address], 'the same value')
+  assert.deepEqual(await resources(1), [alice.address], 'a key that does not exist')
+  assert.deepEqual(await resources(2), [bob.address], 'a local key that does not exist')
+  assert.deepEqual(await resources(4), undefined, 'a read')
+  assert.deepEqual(Object.values((await call(3)).KvMods), [{ Data: null, OldData: null }])
+})
+
+test('an update writes the account of the creator only if it gives sizes, and names who pays for them', async () => {
+  const node = new TestNode()
+  const [alice, bob] = [node.funded(0), node.funded(1)]
+  const apid = await deploy(node, alice, 'int 1')
+  const program = await compile('int 1')
+  const update = async (fields: object) => {
+    const txn = node.txn('appl', bob, { apid, apan: 4n, apap: program, apsu: program, ...fields })
+    await node.send(sign(txn, bob))
+    const { Accts } = (await node.get(`/v2/deltas/${node.ledger.last.round}`)).json
+    const written = (Accts.Accts as { Addr: string }[]).map(({ Addr }) => Addr)
+    return { isCreatorWritten: written.includes(alice.address), sponsor: Accts.AppResources[0].Params.Params.ss }
+  }
+  assert.deepEqual(await update({}), { isCreatorWritten: false, sponsor: undefined })
+  assert.deepEqual(await update({ apgs: { nui: 16n, nbs: 16n } }), { isCreatorWritten: true, sponsor: bob.address })
+  assert.deepEqual(await update({ apgs: { nui: 16n, nbs: 16n } }), { isCreatorWritten: false, sponsor: bob.address })
+  const { bytes } = await node.get(`/v2/accounts/${alice.address}/applications/${apid}?format=msgpack`)
+  assert.equal(decoded(bytes)['app-params'].ss, `bin:${Buffer.from(bob.publicKey).toString('base64')}`)
+})
+
+test('the parameters of a destroyed asset are deleted from its creator, and not from those who held it', async () => {
+  const node = new TestNode({ blocks: 'manual' })
+  const [alice, bob] = [node.funded(0), node.funded(1)]
+  const assetId = await (async () => {
+    await node.send(sign(node.txn('acfg', alice, { apar: { t: 1n, m: alice.publicKey } }), alice))
+    await node.post('/devnet/mine')
+    return node.ledger.state.transactionCount()
+  })()
+  await node.send(sign(node.txn('axfer', bob, { xaid: assetId, arcv: bob.publicKey }), bob))
+  await node.post('/devnet/mine')
+  await node.send(sign(node.txn('axfer', bob, { xaid: assetId, arcv: alice.publicKey, aclose: alice.publicKey }), bob))
+  await node.send(sign(node.txn('acfg', alice, { caid: assetId }), alice))
+  await node.post('/devnet/mine')
+  const { AssetResources } = (await node.get(`/v2/deltas/${node.ledger.last.round}`)).json.Accts
+  const deleted = (AssetResources as { Addr: string; Params: { Deleted: boolean } }[]).map(
+    ({ Addr, Params }) => [Addr, Params.Deleted] as const,
+  )
+  assert.deepEqual(
+    new Map(deleted),
+    new Map([
+      [bob.address, false],
+      [alice.address, true],
+    ]),
+  )
 })

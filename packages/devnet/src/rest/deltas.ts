@@ -164,7 +164,7 @@ function appResourceValue(record: AppResource, { address }: Encoding): Value {
     Aidx: appId,
     Params: {
       Deleted: isApplicationDeleted,
-      Params: application === undefined ? null : applicationRecord(application),
+      Params: application === undefined ? null : applicationRecord(application, address),
     },
     State: { Deleted: isLocalDeleted, LocalState: local === undefined ? null : localRecord(local) },
   }
