@@ -8,6 +8,7 @@ import { delimiter, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { obtainNode, releases } from './obtain/node.mjs'
 import { root } from './packages.mjs'
+import { setUp } from './setup.mjs'
 
 const options = { system: { type: 'boolean', default: false }, unit: { type: 'boolean', default: false } }
 const { values, positionals } = parseArgs({ options, allowPositionals: true })
@@ -16,6 +17,8 @@ const wanted = positionals.filter(isLine)
 const words = positionals.filter((text) => !isLine(text))
 const tier = Object.keys(options).flatMap((name) => (values[name] ? [`--${name}`] : []))
 
+// Installing packages deletes the cache, where the releases are.
+setUp()
 const rows = (wanted.length > 0 ? wanted : Object.keys(releases)).map(visit)
 console.log('')
 for (const { isGood, name, said } of rows) console.log(`${isGood ? 'ok    ' : 'FAILED'} Node ${name.padEnd(8)} ${said}`)

@@ -1,4 +1,4 @@
-/** Tests the ports of servers that keep theirs: nobody else gets one, even while no server listens. */
+/** Tests the ports of servers that keep theirs: no other test gets one, even while no server listens. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'

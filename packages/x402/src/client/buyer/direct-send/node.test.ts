@@ -116,11 +116,11 @@ test('sends the same request as fetch', { timeout }, async (t) => {
 test('throws the same errors as fetch', { timeout }, async (t) => {
   const closed = await listen(t, (_, response) => void response.destroy())
   // Another test could get the port of a server that is closed, but never a reserved one.
-  const nobody = 'http://127.0.0.1:2/'
+  const unused = 'http://127.0.0.1:2/'
   const other = await listen(t, (request) => {
     request.socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n')
   })
-  for (const url of [closed, nobody, other]) {
+  for (const url of [closed, unused, other]) {
     for (const send of [sendDirectly, byFetch]) {
       await assert.rejects(async () => send(requestTo(url)), { name: 'TypeError', message: 'fetch failed' })
     }
