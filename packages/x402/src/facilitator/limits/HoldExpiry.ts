@@ -27,6 +27,7 @@ export class HoldExpiry {
   readonly #options: HoldExpiryOptions
   readonly #chains = new Set<Chain>()
   #timer: ReturnType<typeof setInterval> | undefined
+  #isStopped = false
 
   constructor(options: HoldExpiryOptions) {
     this.#options = options
@@ -47,7 +48,7 @@ export class HoldExpiry {
     for (const { caip2, algod } of this.#chains) {
       try {
         const round = await passedRound(algod)
-        if (round === undefined) continue
+        if (this.#isStopped || round === undefined) continue
         reservations.forget(caip2, round)
         if (round > keptRounds) await store.holds.forget(caip2, round - keptRounds)
       } catch (error) {
@@ -58,6 +59,7 @@ export class HoldExpiry {
   }
 
   stop(): void {
+    this.#isStopped = true
     clearInterval(this.#timer)
   }
 }

@@ -159,20 +159,24 @@ function chargedPayment(payment: VerifiedPayment): VerifiedPayment {
 const maxRoundMs = 5_000
 /** For rounds that take longer than usual when a payment has few left. */
 const spareMs = 60_000
+/** For the settlement after the work, on a local network. */
+const localSettleMs = 2 * 60_000
 const maxExactHoldMs = 10 * 60_000
 
 /**
  * How long the cost counts against the balance of the payer. A payment of a fixed amount is settled before it is
- * served, so the time that the seller has is enough. The work for an authorization may take as long as it is valid.
+ * served, so the time that the seller has is enough. The work for an authorization may take as long as it is valid. On a
+ * local network, whose rounds may stand still, its validity says nothing about time.
  */
 async function holdMsOf(payment: VerifiedPayment, { maxTimeoutSeconds }: PaymentRequirements): Promise<number> {
   const { chain, firstValid, lastValid } = payment
-  if (payment.authorization !== undefined) {
-    const { lastRound } = await chain.parameters()
-    return Math.max(Number(lastValid - lastRound), 0) * maxRoundMs + spareMs
+  const workMs = Number.isFinite(maxTimeoutSeconds) ? maxTimeoutSeconds * 1000 : Number.POSITIVE_INFINITY
+  if (payment.authorization === undefined) {
+    return Math.min(workMs, Number(lastValid - firstValid + 1n) * maxRoundMs, maxExactHoldMs)
   }
-  const validMs = Math.min(Number(lastValid - firstValid + 1n) * maxRoundMs, maxExactHoldMs)
-  return Number.isFinite(maxTimeoutSeconds) ? Math.min(maxTimeoutSeconds * 1000, validMs) : validMs
+  const { lastRound } = await chain.parameters()
+  const validMs = Math.max(Number(lastValid - lastRound), 0) * maxRoundMs + spareMs
+  return chain.isLocal ? Math.min(validMs, workMs + localSettleMs) : validMs
 }
 
 const keys = new WeakMap<VerifiedPayment, string>()
