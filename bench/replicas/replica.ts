@@ -86,14 +86,15 @@ async function record(count: number, at: number, budget: string | undefined): Pr
       network,
       payer,
       payTo,
-      claimant: 'c',
+      claimant: one.claimant!,
+      lastValid: one.lastValid,
+      isPaidAfterwards: false,
       costs,
       feeMicroAlgos,
       feePayer: 'F',
       holdMs: 60_000,
     }
-    if (store.holds === undefined) await store.check(one, limits)
-    else await store.holds.hold(hold, limits)
+    await store.holds.hold(hold, limits)
     const { type } = await store.claim(one, limits)
     if (type !== 'recorded') throw new Error(type)
     await store.finish(transactionId, { state: 'settled', round: 1n })

@@ -4,7 +4,7 @@ import { after, type TestContext, test } from 'node:test'
 import { PostgresSettlements, type PostgresSettlementsOptions } from '@latchkey/x402/postgres'
 import { Client } from 'pg'
 import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
-import { settlement } from '../support/settlementConformance.test.helper.js'
+import { holdOf, settlement } from '../support/settlementConformance.test.helper.js'
 
 // The planner does not learn that a table has grown.
 const server = await PostgresServer.start({ after }, { settings: { max_connections: '40', autovacuum: 'off' } })
@@ -122,7 +122,9 @@ test('a plan made on empty tables reads only the rows of its payments when there
     INSERT INTO ${schema}.pending_settlements (transaction_id, created_at, payer, pay_to, lease_owner, lease_until)
     SELECT 'P' || n, clock_timestamp(), 'OTHER', 'OTHER', 'OTHER', 'infinity' FROM generate_series(1, ${rows}) AS n;
     INSERT INTO ${schema}.holds (transaction_id, network, payer, claimant, costs, fee_micro_algos, fee_payer, until)
-    SELECT 'H' || n, 'algorand:x', 'OTHER', 'c', '[]', 1, 'OTHER', 'infinity' FROM generate_series(1, ${rows}) AS n`)
+    SELECT 'H' || n, 'algorand:x', 'OTHER', 'c', '[]', 1, 'OTHER', 'infinity' FROM generate_series(1, ${rows}) AS n;
+    INSERT INTO ${schema}.claimants (transaction_id, network, claimant, last_valid)
+    SELECT 'H' || n, 'algorand:x', 'c', 1000 FROM generate_series(1, ${rows}) AS n`)
   for (let time = 0; time < 4; time++) await pay()
   await store.close()
   // A connection reports its reads when it ends.
@@ -130,7 +132,7 @@ test('a plan made on empty tables reads only the rows of its payments when there
   while ((await admin.query(open)).rowCount !== 0);
   const { rows: read } = await admin.query(
     `SELECT relname AS name, idx_tup_fetch + seq_tup_read AS count FROM pg_stat_user_tables
-     WHERE schemaname = $1 AND relname ~ '^(settlements_|pending_settlements|holds)' AND idx_tup_fetch + seq_tup_read > ${rows / 2}
+     WHERE schemaname = $1 AND relname ~ '^(settlements_|pending_settlements|holds|claimants)' AND idx_tup_fetch + seq_tup_read > ${rows / 2}
      UNION ALL SELECT indexrelname, idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = $1 AND idx_tup_read > ${rows / 2}`,
     [schema],
   )
@@ -138,8 +140,3 @@ test('a plan made on empty tables reads only the rows of its payments when there
 })
 
 const rows = 5_000
-
-function holdOf({ transactionId, network, payer, payTo, feeMicroAlgos }: ReturnType<typeof settlement>) {
-  const of = { transactionId, network, payer, payTo, claimant: 'c', feePayer: 'FEES' }
-  return { ...of, costs: [{ asset: '1', amount: 1n }], feeMicroAlgos, holdMs: 60_000 }
-}

@@ -5,11 +5,11 @@ import { after, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import type { Settlement, SharedHold } from '@latchkey/x402/facilitator'
+import type { HeldAhead, PaymentHold, Settlement } from '@latchkey/x402/facilitator'
 import { PostgresSettlements, type PostgresSettlementsOptions } from '@latchkey/x402/postgres'
 import { Client } from 'pg'
 import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
-import { settlement } from '../support/settlementConformance.test.helper.js'
+import { holdOf, settlement } from '../support/settlementConformance.test.helper.js'
 
 const server = await PostgresServer.start({ after }, { settings: { max_connections: '80' } })
 const address = await emptyDatabase(server)
@@ -194,11 +194,8 @@ test('the clock of the database decides, not that of a process', async (t) => {
 
 const minuteMs = 60_000
 
-function hold(change: Partial<SharedHold> = {}): SharedHold {
-  const { transactionId, network, payer, payTo } = settlement()
-  const costs = [{ asset: '1', amount: 10n }]
-  const of = { transactionId, network, payer, payTo, claimant: 'c', costs, feeMicroAlgos: 2n, feePayer: 'FEES' }
-  return { ...of, holdMs: 60_000, ...change }
+function hold(change: Partial<PaymentHold> = {}): PaymentHold {
+  return holdOf(settlement({ feeMicroAlgos: 2n }), change)
 }
 
 test('verified payments of one payer are queued across all replicas', async (t) => {
@@ -207,7 +204,7 @@ test('verified payments of one payer are queued across all replicas', async (t) 
   const results = await Promise.all(holds.map((one, n) => stores[n % 3]!.holds.hold(one, {})))
   const ahead = results.map((result) => {
     assert.ok(result.type === 'held' && !result.wasHeld)
-    return result.ahead
+    return result.ahead as HeldAhead
   })
   const numbers = (of: (one: (typeof ahead)[0]) => bigint) => ahead.map(of).sort((a, b) => Number(a - b))
   const line = (step: bigint) => holds.map((_, n) => BigInt(n) * step)
@@ -242,10 +239,10 @@ test('a verified payment belongs to its claimant, is released, ends, and settles
   })
   assert.equal((await a!.holds.hold(first, {})).type, 'held')
   assert.deepEqual(await b!.holds.hold({ ...first, claimant: 'other' }, {}), { type: 'claimed' })
-  const aheadOf = async (one: SharedHold) => {
+  const aheadOf = async (one: PaymentHold) => {
     const result = await b!.holds.hold(one, {})
     assert.ok(result.type === 'held', result.type)
-    return result.ahead
+    return result.ahead as HeldAhead
   }
   const second = hold({ payer: first.payer })
   const sorted = (ahead: { costs: readonly { asset: string }[] }) =>
@@ -270,21 +267,28 @@ test('a verified payment belongs to its claimant, is released, ends, and settles
   const after = await aheadOf(second)
   assert.deepEqual([after.costs, after.fees.all], [[], 0n])
   assert.ok(after.settledAgoMs !== undefined && after.settledAgoMs >= 0 && after.settledAgoMs < 60_000)
-  await b!.holds.release(second.transactionId)
+  await b!.holds.release(second.transactionId, second.claimant)
   await admin.query(`UPDATE ${schema}.holds SET until = clock_timestamp() WHERE payer = 'ANOTHER'`)
   assert.deepEqual((await aheadOf(hold())).fees, { all: 0n, settling: 0n, own: 0n, payers: 1 })
 })
 
-test('a payment held by another claimant is free when the hold expires; a held payment meets no limit', async (t) => {
+test('a payment belongs to its claimant when its amount counts no longer, and after a crash of the server', async (t) => {
   const { schema, stores } = await open(t)
   const one = hold()
   await stores[0]!.holds.hold(one, {})
-  await admin.query(`UPDATE ${schema}.holds SET until = clock_timestamp()`)
-  const other = await stores[1]!.holds.hold({ ...one, claimant: 'other' }, {})
-  assert.ok(other.type === 'held' && !other.wasHeld)
-  const limits = { feesInAll: 1n }
-  assert.equal((await stores[2]!.holds.hold({ ...one, claimant: 'other' }, limits)).type, 'held')
-  assert.deepEqual(await stores[2]!.holds.hold(hold(), limits), { type: 'limited', limit: 'feesInAll' })
+  for (const end of [`UPDATE ${schema}.holds SET until = clock_timestamp()`, `TRUNCATE ${schema}.holds`]) {
+    await admin.query(end)
+    await admin.query(`SELECT ${schema}.sweep()`)
+    assert.deepEqual(await stores[1]!.holds.hold({ ...one, claimant: 'other' }, {}), { type: 'claimed' })
+    const limits = { feesInAll: 1n }
+    const again = await stores[2]!.holds.hold(one, limits)
+    assert.ok(again.type === 'held' && again.wasHeld, 'a held payment meets no limit')
+    assert.deepEqual(await stores[2]!.holds.hold(hold(), limits), { type: 'limited', limit: 'feesInAll' })
+  }
+  const { rows } = await admin.query(
+    `SELECT relpersistence AS kind FROM pg_class WHERE oid = '${schema}.claimants'::regclass`,
+  )
+  assert.deepEqual(rows, [{ kind: 'p' }], 'in the log of the server')
 })
 
 test('after a server crash has emptied the holds, settling payments still count as ahead', async (t) => {
@@ -293,7 +297,7 @@ test('after a server crash has emptied the holds, settling payments still count 
   await stores[0]!.claim(one, {})
   await admin.query(`TRUNCATE ${schema}.holds`)
   const result = await stores[1]!.holds.hold(hold({ payer: one.payer, network: one.network }), {})
-  assert.deepEqual(result.type === 'held' && result.ahead.costs, [{ asset: '9', held: 0n, settling: 77n }])
+  assert.deepEqual(result.type === 'held' && result.ahead?.costs, [{ asset: '9', held: 0n, settling: 77n }])
 })
 
 test('requests of a caller are counted across all replicas', async (t) => {

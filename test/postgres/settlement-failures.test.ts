@@ -12,7 +12,7 @@ import {
 } from '@latchkey/x402/postgres'
 import { Client } from 'pg'
 import { asRole, emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
-import { settlement } from '../support/settlementConformance.test.helper.js'
+import { holdOf, settlement } from '../support/settlementConformance.test.helper.js'
 import { type Loss, LossyProxy } from './LossyProxy.test.helper.js'
 
 const server = await PostgresServer.start({ after }, { settings: { max_connections: '60' } })
@@ -179,26 +179,16 @@ test('the runtime role can do all of its work, and nothing else', async (t) => {
   const store = await open(t, { address: as('runtime_2'), schema, leaseMs: 1 })
   const one = settlement({ feeMicroAlgos: 1n })
   const all = { ...limits, feesPerPayTo: 9n, payToPerMinute: 9, pendingPerPayer: 9, pendingPerPayTo: 9 }
-  const { transactionId, network, payer, payTo } = one
-  const costs = [{ asset: '1', amount: 1n }]
-  const hold = {
-    transactionId,
-    network,
-    payer,
-    payTo,
-    claimant: 'c',
-    costs,
-    feeMicroAlgos: 1n,
-    feePayer: 'F',
-    holdMs: 9_000,
-  }
-  assert.equal((await store.holds.hold(hold, all)).type, 'held')
+  const { transactionId } = one
+  assert.equal((await store.holds.hold(holdOf(one), all)).type, 'held')
   assert.equal((await store.claim(one, all)).type, 'recorded')
   await store.setRejected(transactionId, true)
   await store.leases.renew([transactionId])
   while ((await store.pending()).length === 0);
   await store.finish(transactionId, { state: 'settled', round: 1n })
-  await store.holds.release(transactionId)
+  await store.holds.release(transactionId, '')
+  await store.holds.forget(one.network, 1n)
+  assert.equal(await store.holds.claimantOf(transactionId), undefined)
   assert.equal(await store.countCaller('x'), 1)
   await store.forgetBefore(Date.now())
   await store.leases.release()

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { PostgresSettlements, type PostgresSettlementsOptions } from '@latchkey/x402/postgres'
 import { Client } from 'pg'
 import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
-import { settlement } from '../support/settlementConformance.test.helper.js'
+import { holdOf, settlement } from '../support/settlementConformance.test.helper.js'
 
 const server = await PostgresServer.start({ after }, { settings: { max_connections: '60' } })
 const address = await emptyDatabase(server)
@@ -91,7 +91,7 @@ test('verifying payments again while others record them never deadlocks', async 
   const schema = 'circle'
   const [one, other] = [await open(t, { schema }), await open(t, { schema })]
   const [a, b] = [settlement({ transactionId: 'A', payer: 'PA' }), settlement({ transactionId: 'B', payer: 'PB' })]
-  const hold = () => Promise.all([b, a].map((each) => one.holds.hold(holdOf(each), {})))
+  const hold = () => Promise.all([b, a].map((each) => one.holds.hold(holdOf(each, { feePayer: undefined }), {})))
   await hold()
   const blocker = await connect(t, address)
   const waiting = async (count: number): Promise<void> => {
@@ -109,8 +109,3 @@ test('verifying payments again while others record them never deadlocks', async 
   const deadlocks = 'SELECT deadlocks::integer AS count FROM pg_stat_database WHERE datname = current_database()'
   assert.equal((await connect(t, address).then((client) => client.query(deadlocks))).rows[0].count, 0)
 })
-
-function holdOf({ transactionId, network, payer, payTo }: ReturnType<typeof settlement>) {
-  const of = { transactionId, network, payer, payTo, claimant: 'c', feePayer: undefined }
-  return { ...of, costs: [{ asset: '1', amount: 1n }], feeMicroAlgos: 0n, holdMs: 60_000 }
-}

@@ -4,12 +4,17 @@
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type {
-  Settlement,
-  SettlementClaim,
-  SettlementLimits,
-  SettlementOutcome,
-  SettlementStore,
+import {
+  decideHold,
+  decideSettlement,
+  type HoldFacts,
+  type HoldResult,
+  type PaymentHold,
+  type Settlement,
+  type SettlementClaim,
+  type SettlementLimits,
+  type SettlementOutcome,
+  type SettlementStore,
 } from '@latchkey/x402/facilitator'
 
 export type OpenedStores = {
@@ -50,6 +55,15 @@ export function settlement(change: Partial<Settlement> = {}): Settlement {
     createdMs: Date.now(),
     ...change,
   }
+}
+
+/** Returns the hold of a payment before it is settled. */
+export function holdOf(one: Settlement, change: Partial<PaymentHold> = {}): PaymentHold {
+  const { transactionId, network, payer, payTo, claimant = '', lastValid, feeMicroAlgos } = one
+  const costs = [{ asset: '1', amount: 10n }]
+  const accounts = { network, payer, payTo, feePayer: 'FEES' }
+  const hold = { transactionId, ...accounts, claimant, lastValid, isPaidAfterwards: false, costs, feeMicroAlgos }
+  return { ...hold, holdMs: minuteMs, ...change }
 }
 
 export function testSettlementStore(name: string, open: OpenStores, { keepsCreated = true }: ConformanceOptions = {}) {
@@ -223,12 +237,92 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
     },
   )
 
+  check('decides who may hold and settle a payment as the pure functions do, in every case', async (_, { stores }) => {
+    let cases = 0
+    for (const isRecorded of [false, true]) {
+      for (const heldFor of [undefined, 'own', 'other', '']) {
+        for (const claimant of ['own', '']) {
+          for (const limit of [undefined, 'feesInAll'] as const) {
+            for (const isPaidAfterwards of [false, true]) {
+              const facts: HoldFacts = { isRecorded, heldFor, claimant, limit }
+              const limits = limit === undefined ? {} : { feesInAll: 0n }
+              const [hold, store] = [await prepared(stores, facts), of(stores, ++cases)]
+              const text = JSON.stringify(facts)
+              assert.deepEqual(
+                withoutDetails(await store.holds.hold({ ...hold, isPaidAfterwards }, limits)),
+                decideHold(facts),
+                text,
+              )
+              const one = await prepared(stores, facts)
+              const claimed = await store.claim(settlement({ ...one, claimant, feeMicroAlgos: 1n }), limits)
+              assert.deepEqual(withoutDetails(claimed), decideSettlement(facts), text)
+            }
+          }
+        }
+      }
+    }
+    assert.equal(cases, 64)
+  })
+
+  check('of 32 claimants one holds a payment, and only that one settles it', async (_, { stores }) => {
+    const one = settlement()
+    const claimants = Array.from({ length: 32 }, (_, n) => `gate ${n}`)
+    const results = await Promise.all(
+      claimants.map((claimant, n) => of(stores, n).holds.hold(holdOf(one, { claimant }), {})),
+    )
+    const winners = claimants.filter((_, n) => results[n]!.type === 'held')
+    assert.equal(winners.length, 1)
+    assert.equal(results.filter(({ type }) => type === 'claimed').length, 31)
+    for (const store of stores) assert.equal(await store.holds.claimantOf(one.transactionId), winners[0])
+    const claims = await Promise.all(claimants.map((claimant, n) => of(stores, n + 1).claim({ ...one, claimant }, {})))
+    assert.deepEqual(
+      claims.map((claim) => (claim.type === 'known' ? 'claimed' : claim.type)),
+      claimants.map((claimant) => (claimant === winners[0] ? 'recorded' : 'claimed')),
+    )
+    assert.equal((await stores[0]!.get(one.transactionId))!.claimant, winners[0])
+  })
+
+  check('a hold ends by its claimant or by the round of its own network, not by time', async (_, { stores, pass }) => {
+    const lastValid = 2n ** 64n - 2n
+    const one = settlement({ lastValid, claimant: 'own' })
+    const [store, other] = [stores[0]!, stores.at(-1)!]
+    const foreign = holdOf(one, { claimant: 'other' })
+    assert.equal((await store.holds.hold(holdOf(one), {})).type, 'held')
+    await other.holds.release(one.transactionId, 'other')
+    await pass(quarterMs)
+    await other.holds.forget('algorand:y', lastValid + 1n)
+    await other.holds.forget(one.network, lastValid)
+    assert.deepEqual(await other.holds.hold(foreign, {}), { type: 'claimed' })
+    await other.holds.forget(one.network, lastValid + 1n)
+    assert.equal(await store.holds.claimantOf(one.transactionId), undefined)
+    assert.equal((await store.holds.hold(foreign, {})).type, 'held')
+    await other.holds.release(one.transactionId, 'other')
+    assert.equal((await store.holds.hold(holdOf(one), {})).type, 'held')
+    assert.equal((await store.claim(one, {})).type, 'recorded')
+    await store.holds.release(one.transactionId, 'own')
+    assert.equal((await other.holds.hold(foreign, {})).type, 'known')
+  })
+
   check('pending settlements are never forgotten', async (_, { stores }) => {
     const one = settlement({ createdMs: 1_000 })
     await stores[0]!.claim(one, {})
     await stores[0]!.forgetBefore(Date.now() + 10 * dayMs)
     assert.equal((await stores.at(-1)!.get(one.transactionId))?.state, 'pending')
   })
+}
+
+/** Brings a new payment into the state of the facts, and returns its hold for the claimant. */
+async function prepared(stores: readonly SettlementStore[], { isRecorded, heldFor, claimant }: HoldFacts) {
+  const one = settlement({ feeMicroAlgos: 1n, claimant: heldFor ?? 'earlier' })
+  if (heldFor !== undefined) await stores[0]!.holds.hold(holdOf(one), {})
+  if (isRecorded) await stores.at(-1)!.claim(one, {})
+  return holdOf(one, { claimant: claimant! })
+}
+
+/** The decision alone. */
+function withoutDetails(result: HoldResult | SettlementClaim): object {
+  if (result.type === 'known') return { type: 'known' }
+  return result.type === 'held' ? { type: 'held', wasHeld: result.wasHeld } : result
 }
 
 /** Returns the limit that a claim met, which `check` reported a moment ago. */

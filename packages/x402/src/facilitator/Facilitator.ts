@@ -15,6 +15,7 @@ import { type ErrorListener, type FacilitatorLimits, type FacilitatorOptions, li
 import { type FacilitatorStatus, Health } from './health/Health.js'
 import { Metrics, nodeMetrics, traceOperation, tracePayment } from './health/Metrics.js'
 import { settingDigests } from './health/SettingsCheck.js'
+import { HoldExpiry } from './limits/HoldExpiry.js'
 import { keyOf, PaymentHolds } from './limits/PaymentHolds.js'
 import { type Caller, Policy } from './limits/Policy.js'
 import { checkClaimant, Reservations } from './limits/Reservations.js'
@@ -58,6 +59,7 @@ export class Facilitator {
   readonly #store: SettlementStore
   readonly #reservations: Reservations
   readonly #holds: PaymentHolds
+  readonly #expiry: HoldExpiry
   readonly #verified = new VerifiedPayments()
   readonly #settler: Settler
   readonly #onError: ErrorListener
@@ -111,11 +113,13 @@ export class Facilitator {
     const of = { store, chains, onError, onEnd, onRejected, onTaken, onLeft, metrics: this.metrics, limits }
     this.#settler = new Settler({ ...of, ...this.#options })
     const { feePayers, reservations } = { feePayers: this.#feePayers, reservations: this.#reservations }
+    this.#expiry = new HoldExpiry({ store, reservations, onError })
     this.#holds = new PaymentHolds({
       store,
       reservations,
       feePayers,
       limits,
+      expiry: this.#expiry,
       checkRoom: () => this.#settler.checkRoom(),
     })
   }
@@ -193,7 +197,7 @@ export class Facilitator {
         : this.#settler.wait(known))
       const isEnd = result.state === 'settled' && known?.state !== 'settled'
       if (isEnd) this.catalogue?.add(payload, result)
-      this.metrics.count('settle', result.state === 'failed' ? failureCode(result) : result.state)
+      this.metrics.count('settle', outcomeOf(result))
       return responseOf(result, network)
     } catch (error) {
       const { code, message } = this.#reasonOf(error, 'unexpected_settle_error', { payload, caller })
@@ -238,6 +242,7 @@ export class Facilitator {
   async stop(): Promise<void> {
     // A database that hangs does not keep callers waiting for their results.
     if (this.catalogue !== undefined) await isLongerThan(catalogueStopMs, this.catalogue.stop())
+    this.#expiry.stop()
     await this.#settler.stop()
   }
 
@@ -317,18 +322,19 @@ export class Facilitator {
     const { transactionId } = payment.group
     const claimant = claimantOf(caller)
     const isVerified = this.#reservations.isVerified(transactionId, keyOf(payment), claimant)
-    // A store with holds looks up the settlement when it holds the payment, in one round trip.
-    const isFirst = this.#holds.isShared && !isVerified
+    // Replicas look up the settlement when they hold the payment, in one round trip.
+    const isFirst = this.#holds.isCounted && !isVerified
     const known = isFirst ? undefined : await this.#settler.find(transactionId)
     if (known !== undefined || isVerified) return known
-    const held = await this.#holds.hold(payment, requirements, claimant)
-    // The payment may have been settled since the simulation.
-    return this.#holds.isShared ? held.known : this.#settler.find(transactionId)
+    return (await this.#holds.hold(payment, requirements, claimant)).known
   }
 
-  /** Concurrent calls with the same bytes share one settlement. Calls with other signatures or claimants do not. */
+  /**
+   * Concurrent calls with the same bytes share one settlement. Calls with other signatures or claimants do not. A charge
+   * of 0 is not shared with other charges, because without a claimant it is not the result of the others.
+   */
   async #startOnce(payment: VerifiedPayment, requirements: PaymentRequirements, caller: Caller): Promise<Settlement> {
-    const key = `${keyOf(payment)} ${claimantOf(caller)}`
+    const key = `${keyOf(payment)} ${claimantOf(caller)} ${payment.charge === 0n}`
     let starting = this.#starting.get(key)
     if (starting === undefined) {
       starting = this.#start(payment, requirements, caller).finally(() => this.#starting.delete(key))
@@ -347,14 +353,14 @@ export class Facilitator {
       this.policy.check(caller, requirements, payment)
     }
     const claimant = claimantOf(caller)
-    const isVerified = this.#reservations.isVerified(transactionId, keyOf(payment), claimant)
-    // An authorization that was verified some time ago is simulated with the amount that is charged.
-    const charged = isVerified ? payment : chargedPayment(payment)
-    const { known, wasHeld = isVerified } =
-      isVerified || payment.charge === 0n ? {} : await this.#holds.hold(charged, requirements, claimant)
+    const { known, wasHeld = false } = await this.#holds.holdCharge(payment, requirements, claimant)
     if (known !== undefined) {
       this.#checkClaim(known, caller)
       return this.#settler.wait(known)
+    }
+    // Not recorded and not released: a buyer of a gate that names no claimant could otherwise end its own payment.
+    if (payment.charge === 0n && claimant === '') {
+      return { ...(await this.#settlementOf(payment, claimant)), state: 'settled' }
     }
     this.#reservations.startSettling(transactionId)
     try {
@@ -457,10 +463,10 @@ function subjectOf(payload: PaymentPayload, error?: unknown): string | undefined
   }
 }
 
-/** A payment of the amount that is charged; the payment itself if the amount is fixed. */
-function chargedPayment(payment: VerifiedPayment): VerifiedPayment {
-  const { charge, feeMicroAlgos } = payment
-  return charge === undefined ? payment : withAmount(payment, { amount: charge, feeMicroAlgos })
+/** The outcome of a settlement for the metrics. A charge of 0 moves no money. */
+function outcomeOf(result: Settlement): string {
+  if (result.state === 'settled' && result.amount === '0') return 'nothing_charged'
+  return result.state === 'failed' ? failureCode(result) : result.state
 }
 
 function tooManyRequests(): PaymentError {

@@ -37,6 +37,13 @@ export type { HealthCheck, HealthCheckName } from './health/HealthChecks.js'
 export type { Caller, PolicyOptions } from './limits/Policy.js'
 export { type PaymentErrorCode, paymentErrors } from './PaymentError.js'
 export {
+  decideHold,
+  decideSettlement,
+  type HoldDecision,
+  type HoldFacts,
+  type SettlementDecision,
+} from './store/holdDecisions.js'
+export {
   type Listing,
   type ListingCaps,
   type ListingContent,
@@ -49,13 +56,13 @@ export {
 export type {
   HeldAhead,
   HoldResult,
+  HoldStore,
+  PaymentHold,
   ReplicaSettings,
   SettingDigests,
   SettlementClaim,
   SettlementLeases,
   SettlementLimits,
-  SharedHold,
-  SharedHolds,
   SharedSettings,
 } from './store/Settlement.js'
 export {

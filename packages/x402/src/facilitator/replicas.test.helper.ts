@@ -2,10 +2,11 @@
  * A database in memory that replicas of a facilitator share, with leases and holds. Tests the coordination of replicas
  * without a server, with its own clock.
  */
-import type { HoldResult, SettlementLimits, SharedHold } from './store/Settlement.js'
+import { decideHold } from './store/holdDecisions.js'
+import type { HoldResult, PaymentHold, SettlementLimits } from './store/Settlement.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from './store/Settlements.js'
 
-type Held = SharedHold & { readonly untilMs: number; settledMs?: number }
+type Held = PaymentHold & { readonly untilMs: number; settledMs?: number }
 
 export class SharedMemory {
   readonly settlements = new MemorySettlements()
@@ -83,13 +84,23 @@ export class SharedMemory {
         },
       },
       holds: {
+        isCounted: true,
+        claimantOf: async (id) => {
+          await call('claimantOf')
+          return this.holds.get(id)?.claimant
+        },
+        forget: async (network, round) => {
+          for (const [id, held] of this.holds) {
+            if (held.network === network && held.lastValid < round) this.holds.delete(id)
+          }
+        },
         hold: async (hold, limits) => {
           await call('hold')
           return this.#hold(hold, limits)
         },
-        release: async (id) => {
+        release: async (id, claimant) => {
           await call('unhold')
-          this.holds.delete(id)
+          if (this.holds.get(id)?.claimant === claimant) this.holds.delete(id)
         },
       },
     }
@@ -110,14 +121,15 @@ export class SharedMemory {
     return taken
   }
 
-  #hold(hold: SharedHold, limits: SettlementLimits): HoldResult {
+  #hold(hold: PaymentHold, limits: SettlementLimits): HoldResult {
     const { transactionId, claimant, payer } = hold
     const settlement = this.settlements.get(transactionId)
-    if (settlement !== undefined) return { type: 'known', settlement }
     const found = this.holds.get(transactionId)
-    if (found !== undefined && found.claimant !== claimant) return { type: 'claimed' }
-    const limit = found === undefined ? this.settlements.check(hold, limits) : undefined
-    if (limit !== undefined) return { type: 'limited', limit }
+    const limit = this.settlements.check(hold, limits)
+    const facts = { isRecorded: settlement !== undefined, heldFor: found?.claimant, claimant, limit }
+    const decision = decideHold(facts)
+    if (decision.type === 'known') return { type: 'known', settlement: settlement! }
+    if (decision.type !== 'held') return decision
     const all = [...this.holds.values()]
     const before = found === undefined ? all : all.slice(0, all.indexOf(found))
     const others = before.filter((one) => one.payer === payer && one.settledMs === undefined)

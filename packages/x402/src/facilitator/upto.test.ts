@@ -83,14 +83,19 @@ test('concurrent settlements of different amounts have one result', { timeout },
   assert.equal(await balanceOf(payTo), BigInt(results[0]!.amount!))
 })
 
-test('a charge of 0 submits nothing, and is final', { timeout }, async (t) => {
-  const { facilitator, upto, authorize, settle, balanceOf, payTo } = await open(t)
-  const payload = await authorize()
-  assert.equal((await facilitator.verify(payload, upto)).isValid, true)
-  const { success, transaction, amount } = await settle(payload, '0')
-  assert.deepEqual([success, transaction, amount], [true, '', '0'])
-  assert.equal((await settle(payload, '500000')).amount, '0')
+test('a charge of 0 by the claimant submits nothing, is final, and releases the maximum', { timeout }, async (t) => {
+  const { facilitator, upto, authorize, balanceOf, payTo } = await open(t)
+  const gate = { claimant: 'gate' }
+  // Fifteen times half a dollar, out of five dollars.
+  for (let time = 0; time < 15; time++) {
+    const payload = await authorize()
+    assert.equal((await facilitator.verify(payload, upto, gate)).isValid, true)
+    const { success, transaction, amount } = await facilitator.settle(payload, { ...upto, amount: '0' }, gate)
+    assert.deepEqual([success, transaction, amount], [true, '', '0'])
+    assert.equal((await facilitator.settle(payload, upto, gate)).amount, '0')
+  }
   assert.equal(await balanceOf(payTo), 0n)
+  assert.match(facilitator.metrics.text(), /settle_total\{outcome="nothing_charged"\} 30/)
 })
 
 test('refuses an amount above the maximum, and what is not an amount', { timeout }, async (t) => {

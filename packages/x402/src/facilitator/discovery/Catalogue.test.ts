@@ -48,6 +48,18 @@ const only = async ({ catalogue }: Setup) => {
   return listings[0]!
 }
 
+test('a charge of 0 is neither listed nor counted', async (t) => {
+  const setup = setUp(t)
+  const payload = payloadOf(required('/weather'))
+  setup.catalogue.add(payload, settled({ amount: '0' }))
+  assert.deepEqual([await setup.urls(), setup.asked], [[], []])
+  setup.catalogue.add(payload, settled())
+  assert.equal((await only(setup)).settleCount, 1)
+  for (let time = 0; time < 3; time++) setup.catalogue.add(payload, settled({ amount: '0' }))
+  await setup.catalogue.stop()
+  assert.equal((await only(setup)).settleCount, 1)
+})
+
 test('a settled resource is listed as its seller describes it, once its 402 confirms the payment', async (t) => {
   const setup = setUp(t)
   setup.catalogue.add(payloadOf(required('/weather')), settled())

@@ -93,8 +93,9 @@ export class Catalogue {
     }
   }
 
-  #add(payload: PaymentPayload, { transactionId, payTo, asset, network }: Settlement): void {
-    if (this.#stop.signal.aborted || this.#counted.has(transactionId)) return
+  #add(payload: PaymentPayload, { transactionId, payTo, asset, network, amount }: Settlement): void {
+    // A charge of 0 costs nothing, so it says nothing about a resource.
+    if (amount === '0' || this.#stop.signal.aborted || this.#counted.has(transactionId)) return
     const claim = claimOf(payload)
     if (claim === undefined) return
     this.#counted.set(transactionId, true)

@@ -22,6 +22,9 @@ export type Reservation = {
   readonly feeAccount: FeeAccount
   /** The gate and resource that the payment is for; undefined if they are not known. */
   readonly claimant: string | undefined
+  readonly network: string
+  /** After this round the ledger no longer accepts the payment. */
+  readonly lastValid: bigint
   /** The bytes that were simulated, and until when the result counts. */
   verified: { key: string; untilMs: number }
   /**
@@ -165,14 +168,15 @@ export function feePayerOf({ group, payer, feeMicroAlgos }: Settlement): string 
 }
 
 /** The holds ahead of a payment, or its settlement if it already has one. */
-export type ShareResult = SharedHeld | { readonly known: Settlement }
-
-type SharedHeld = {
-  readonly ahead: HeldAhead
-  /** Whether any replica held the payment before. */
-  readonly wasHeld: boolean
-  readonly known?: undefined
-}
+export type ShareResult =
+  | {
+      /** Undefined if the store does not count amounts. */
+      readonly ahead?: HeldAhead | undefined
+      /** Whether any replica held the payment before. */
+      readonly wasHeld: boolean
+      readonly known?: undefined
+    }
+  | { readonly known: Settlement }
 
 /** A payment in the store, for all replicas. */
 export type SharedPayment = {
@@ -203,11 +207,11 @@ const againMs = 250
  */
 export async function checkSharedBalance(
   check: SharedCheck,
-  { shared, first, deadlineMs }: { shared: SharedPayment; first: SharedHeld; deadlineMs: number },
+  { shared, first, deadlineMs }: { shared: SharedPayment; first: HeldAhead; deadlineMs: number },
 ): Promise<ShareResult | undefined> {
   const { account, nowMs } = check
-  for (let result: ShareResult = first; ; result = await shared.hold()) {
-    if (result.known !== undefined) return result
+  for (let result: ShareResult = { ahead: first, wasHeld: false }; ; result = await shared.hold()) {
+    if (result.known !== undefined || result.ahead === undefined) return result
     const { settledAgoMs } = result.ahead
     // Reported by the store, because another replica may have settled the payment.
     if (settledAgoMs !== undefined) account.settledMs = Math.max(account.settledMs, nowMs() - settledAgoMs)

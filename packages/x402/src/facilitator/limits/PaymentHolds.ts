@@ -1,6 +1,7 @@
 /**
- * Holds payments that the ledger would accept: for their claimant, and their cost from the payer's balance. Holds apply
- * to all replicas if the store supports them, otherwise to this process.
+ * Holds payments that the ledger would accept: for their claimant, and their cost from the payer's balance. A claimant
+ * applies to all processes on the store. Costs apply to all replicas if the store counts them, otherwise to this
+ * process.
  */
 
 import { AlgodError, type SimulationFailure } from '@latchkey/algod'
@@ -11,17 +12,20 @@ import { ChainError } from '../../chain/Chain.js'
 import * as Funds from '../../chain/Funds.js'
 import { PaymentError } from '../PaymentError.js'
 import { type FeePayers, keyUnavailable, rekeyedText } from '../settle/FeePayers.js'
-import type { SettlementLimits, SharedHolds } from '../store/Settlement.js'
+import type { SettlementLimits } from '../store/Settlement.js'
 import type { Settlement, SettlementStore } from '../store/Settlements.js'
 import { checkSponsoredFee, type VerifiedPayment } from '../verify/verifyPayment.js'
+import { withAmount } from '../verify/verifyUpto.js'
 import { costsOf, type SharedPayment, type ShareResult } from './Accounts.js'
-import { alreadyClaimed, boundHoldMs, type HeldPayment, type Reservations } from './Reservations.js'
+import type { HoldExpiry } from './HoldExpiry.js'
+import { alreadyClaimed, boundHoldMs, checkClaimant, type HeldPayment, type Reservations } from './Reservations.js'
 
 export type PaymentHoldsOptions = {
   readonly store: SettlementStore
   readonly reservations: Reservations
   readonly feePayers: FeePayers
   readonly limits: SettlementLimits
+  readonly expiry: HoldExpiry
   /** Throws if this process can take no more settlements. */
   readonly checkRoom: () => void
 }
@@ -33,19 +37,42 @@ export class PaymentHolds {
     this.#options = options
   }
 
-  /** Whether other replicas see the holds of this one. */
-  get isShared(): boolean {
-    return this.#options.store.holds !== undefined
+  /** Whether the store counts the costs of all replicas, and looks up the settlement when it holds a payment. */
+  get isCounted(): boolean {
+    return this.#options.store.holds.isCounted
+  }
+
+  /**
+   * Holds a payment for its settlement, unless its claimant had it verified a moment ago. An authorization that was
+   * verified some time ago, by any process, is simulated with the amount that is charged, and not at all for a charge
+   * of 0. Without a verification, a charge of 0 is checked like the maximum.
+   *
+   * @throws PaymentError
+   */
+  async holdCharge(
+    payment: VerifiedPayment,
+    requirements: PaymentRequirements,
+    claimant: string,
+  ): Promise<HeldPayment> {
+    const { store, reservations } = this.#options
+    const { transactionId } = payment.group
+    if (reservations.isVerified(transactionId, keyOf(payment), claimant)) return { wasHeld: true }
+    if (payment.charge === 0n) {
+      const heldFor = await store.holds.claimantOf(transactionId)
+      checkClaimant(heldFor, claimant)
+      return heldFor === undefined ? this.hold(payment, requirements, claimant) : { wasHeld: true }
+    }
+    return this.hold(chargedPayment(payment), requirements, claimant)
   }
 
   /** @throws PaymentError */
   async hold(payment: VerifiedPayment, requirements: PaymentRequirements, claimant: string): Promise<HeldPayment> {
-    const { store, reservations, feePayers, checkRoom } = this.#options
+    const { store, reservations, feePayers, expiry, checkRoom } = this.#options
     const { transactionId } = payment.group
     if (!reservations.isHeld(transactionId, claimant)) {
       checkRoom()
-      // Checked before the node is queried. A store with holds checks the limits with the hold.
-      if (!this.isShared) await this.#checkLimits(payment)
+      // Checked before the node is queried. Replicas save the round trip, because the hold checks the limits too.
+      if (!this.isCounted) await this.#checkLimits(payment)
     }
     if (payment.feePayer !== undefined) feePayers.checkKey(payment.feePayer)
     await checkSponsoredFee(payment)
@@ -59,8 +86,9 @@ export class PaymentHolds {
       if (known === undefined) throw await simulationError(failure, payment, feePayers)
       return { known }
     }
-    const holdMs = holdMsOf(payment, requirements)
-    const shared = store.holds && this.#shared(store.holds, payment, { claimant, holdMs })
+    const holdMs = await holdMsOf(payment, requirements)
+    const shared = this.#shared(payment, { claimant, holdMs })
+    expiry.watch(payment.chain)
     return reservations.hold(payment, { claimant, key: keyOf(payment), startedMs, holdMs, shared })
   }
 
@@ -76,24 +104,34 @@ export class PaymentHolds {
   }
 
   #shared(
-    holds: SharedHolds,
     payment: VerifiedPayment,
-    of: { readonly claimant: string; readonly holdMs: number },
+    { claimant, holdMs }: { readonly claimant: string; readonly holdMs: number },
   ): SharedPayment {
-    const { limits } = this.#options
-    const { chain, group, payer, payTo, feeMicroAlgos, feePayer } = payment
+    const { store, limits } = this.#options
+    const { chain, group, payer, payTo, feeMicroAlgos, feePayer, lastValid } = payment
     const { transactionId } = group
-    const costs = [...costsOf(payment)].map(([asset, amount]) => ({ asset: asset.toString(), amount }))
-    const accounts = { network: chain.caip2, payer, payTo, feePayer }
-    const held = { transactionId, ...accounts, ...of, costs, feeMicroAlgos, holdMs: boundHoldMs(of.holdMs) }
+    const held = {
+      transactionId,
+      network: chain.caip2,
+      payer,
+      payTo,
+      claimant,
+      lastValid,
+      isPaidAfterwards: payment.authorization !== undefined,
+      costs: [...costsOf(payment)].map(([asset, amount]) => ({ asset: asset.toString(), amount })),
+      feeMicroAlgos,
+      feePayer,
+      holdMs: boundHoldMs(holdMs),
+    }
     return {
       hold: async (): Promise<ShareResult> => {
-        const result = await holds.hold(held, limits)
+        const result = await store.holds.hold(held, limits)
         if (result.type === 'limited') throw limitError(result.limit, { payment, limits })
         if (result.type === 'claimed') throw alreadyClaimed()
+        if (result.type === 'full') throw new PaymentError('facilitator_busy', 'too many payments are verified')
         return result.type === 'known' ? { known: result.settlement } : result
       },
-      release: () => holds.release(transactionId),
+      release: async () => store.holds.release(transactionId, claimant),
     }
   }
 
@@ -111,16 +149,34 @@ export class PaymentHolds {
   }
 }
 
+/** A payment of the amount that is charged; the payment itself if the amount is fixed. */
+function chargedPayment(payment: VerifiedPayment): VerifiedPayment {
+  const { charge, feeMicroAlgos } = payment
+  return charge === undefined ? payment : withAmount(payment, { amount: charge, feeMicroAlgos })
+}
+
 /** Rounds of public networks take about 3 seconds. */
 const maxRoundMs = 5_000
+/** For rounds that take longer than usual when a payment has few left. */
+const spareMs = 60_000
+/** For the settlement after the work, on a local network. */
+const localSettleMs = 2 * 60_000
+const maxExactHoldMs = 10 * 60_000
 
 /**
- * The time that the seller has, but no longer than the payment can be valid. Most buyers make payments with shorter
- * validity.
+ * How long the cost counts against the balance of the payer. A payment of a fixed amount is settled before it is
+ * served, so the time that the seller has is enough. The work for an authorization may take as long as it is valid. On a
+ * local network, whose rounds may stand still, its validity says nothing about time.
  */
-function holdMsOf({ firstValid, lastValid }: VerifiedPayment, { maxTimeoutSeconds }: PaymentRequirements): number {
-  const validMs = Number(lastValid - firstValid + 1n) * maxRoundMs
-  return Number.isFinite(maxTimeoutSeconds) ? Math.min(maxTimeoutSeconds * 1000, validMs) : validMs
+async function holdMsOf(payment: VerifiedPayment, { maxTimeoutSeconds }: PaymentRequirements): Promise<number> {
+  const { chain, firstValid, lastValid } = payment
+  const workMs = Number.isFinite(maxTimeoutSeconds) ? maxTimeoutSeconds * 1000 : Number.POSITIVE_INFINITY
+  if (payment.authorization === undefined) {
+    return Math.min(workMs, Number(lastValid - firstValid + 1n) * maxRoundMs, maxExactHoldMs)
+  }
+  const { lastRound } = await chain.parameters()
+  const validMs = Math.max(Number(lastValid - lastRound), 0) * maxRoundMs + spareMs
+  return chain.isLocal ? Math.min(validMs, workMs + localSettleMs) : validMs
 }
 
 const keys = new WeakMap<VerifiedPayment, string>()

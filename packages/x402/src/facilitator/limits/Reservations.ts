@@ -4,6 +4,8 @@
  */
 
 import { PaymentError } from '../PaymentError.js'
+import { isForeign } from '../store/holdDecisions.js'
+import type { HeldAhead } from '../store/Settlement.js'
 import type { Settlement } from '../store/Settlements.js'
 import type { VerifiedPayment } from '../verify/verifyPayment.js'
 import {
@@ -29,7 +31,7 @@ export type HoldOptions = {
   /** When the simulation started. */
   readonly startedMs: number
   readonly holdMs: number
-  /** The payment in the store, if other replicas hold payments too. */
+  /** The payment in the store, which knows the claimants of all processes. */
   readonly shared?: SharedPayment | undefined
 }
 
@@ -51,7 +53,8 @@ type Others = {
 /** How long a simulated payment is not simulated again. */
 const verifiedMs = 30_000
 const minHoldMs = verifiedMs
-const maxHoldMs = 10 * 60_000
+/** Longer than 1,000 rounds of a public network, which is the longest validity. */
+const maxHoldMs = 90 * 60_000
 /** How long a payment waits for settlements that may not be in the balance yet. */
 const waitMs = 5_000
 const sweepMs = 30_000
@@ -149,7 +152,7 @@ export class Reservations {
       // The other call found too little. This call would too, unless something has changed since.
       return again()
     }
-    const { chain, payer, feeMicroAlgos, feePayer } = payment
+    const { chain, payer, feeMicroAlgos, feePayer, lastValid } = payment
     const account = this.#accountOf(chain.caip2, payer)
     const ahead = [...account.reservations]
     if (ahead.length >= maxPerAccount) {
@@ -158,21 +161,23 @@ export class Reservations {
     }
     const feeAccount = this.#feeAccountOf(chain.caip2, feePayer)
     const feesAhead = feeAccount.reserve(payer, feeMicroAlgos)
-    const of = { transactionId, account, feeAccount, feeMicroAlgos, claimant }
+    const of = { transactionId, account, feeAccount, feeMicroAlgos, claimant, network: chain.caip2, lastValid }
     const one = this.#add({ ...of, costs: costsOf(payment), verified, state: 'checking', isRejected: false, untilMs })
+    let isOwn = false
+    const checkOwn = async (): Promise<void> => {
+      isOwn = true
+      if (ahead.length > 0 || account.settledMs >= startedMs) {
+        await this.#checkBalance(payment, one, { ahead, startedMs })
+      }
+      if (feeMicroAlgos > 0n) await feeAccount.check(feeMicroAlgos, feesAhead, () => feeBalance(payment))
+    }
     let held: HeldPayment = {}
     try {
-      if (shared !== undefined) {
-        held = await this.#share(payment, one, { shared, startedMs })
-      } else {
-        if (ahead.length > 0 || account.settledMs >= startedMs) {
-          await this.#checkBalance(payment, one, { ahead, startedMs })
-        }
-        if (feeMicroAlgos > 0n) await feeAccount.check(feeMicroAlgos, feesAhead, () => feeBalance(payment))
-      }
+      if (shared === undefined) await checkOwn()
+      else held = await this.#share(payment, one, { shared, startedMs, checkOwn })
     } catch (error) {
       this.#end(one, false)
-      const isReserved = error instanceof PaymentError && shared === undefined
+      const isReserved = isOwn && error instanceof PaymentError
       if (isReserved && (await this.#endElsewhere(account))) return again()
       throw error
     }
@@ -183,27 +188,40 @@ export class Reservations {
     return held
   }
 
-  /** The store knows the holds of all replicas, including this one, so nothing else is added. */
+  /** Holds the payment in the store, and checks the balance: by the amounts in the store if it counts them. */
   async #share(
     payment: VerifiedPayment,
-    { account, costs, feeAccount, feeMicroAlgos }: Reservation,
-    { shared, startedMs }: { shared: SharedPayment; startedMs: number },
+    one: Reservation,
+    { shared, startedMs, checkOwn }: { shared: SharedPayment; startedMs: number; checkOwn: () => Promise<void> },
   ): Promise<HeldPayment> {
     const first = await shared.hold()
     if (first.known !== undefined) return { known: first.known }
-    const { wasHeld } = first
+    const { wasHeld, ahead } = first
     try {
-      const check = { payment, account, costs, startedMs, nowMs: this.#nowMs }
-      const result = await checkSharedBalance(check, { shared, first, deadlineMs: this.#nowMs() + waitMs })
-      if (result === undefined) throw reserved(payment.payer)
-      if (result.known !== undefined) return { known: result.known }
-      if (feeMicroAlgos > 0n) await feeAccount.check(feeMicroAlgos, result.ahead.fees, () => feeBalance(payment))
-      return { wasHeld }
+      const known =
+        ahead === undefined ? await checkOwn() : await this.#checkShared(payment, one, { shared, startedMs, ahead })
+      return known === undefined ? { wasHeld } : { known }
     } catch (error) {
-      // A payment verified by another replica stays held. A hold that cannot be released now expires.
-      if (!wasHeld) await shared.release().catch(() => undefined)
+      // A payment verified by another replica stays held. A hold that cannot be released now stays until the payment
+      // is no longer valid.
+      if (!wasHeld) await (async () => shared.release())().catch(() => undefined)
       throw error
     }
+  }
+
+  /** The store knows the holds of all replicas, including this one, so nothing else is added. */
+  async #checkShared(
+    payment: VerifiedPayment,
+    { account, costs, feeAccount, feeMicroAlgos }: Reservation,
+    { shared, startedMs, ahead }: { shared: SharedPayment; startedMs: number; ahead: HeldAhead },
+  ): Promise<Settlement | undefined> {
+    const check = { payment, account, costs, startedMs, nowMs: this.#nowMs }
+    const result = await checkSharedBalance(check, { shared, first: ahead, deadlineMs: this.#nowMs() + waitMs })
+    if (result === undefined) throw reserved(payment.payer)
+    if (result.known !== undefined) return result.known
+    const { fees } = result.ahead ?? ahead
+    if (feeMicroAlgos > 0n) await feeAccount.check(feeMicroAlgos, fees, () => feeBalance(payment))
+    return undefined
   }
 
   /** Call this before the settlement is recorded. The reservation no longer expires. */
@@ -236,7 +254,7 @@ export class Reservations {
 
   /** Restores the reservation of an earlier process's settlement. */
   restore(settlement: Settlement): void {
-    const { transactionId, network, payer, asset, amount, feeMicroAlgos, claimant } = settlement
+    const { transactionId, network, payer, asset, amount, feeMicroAlgos, claimant, lastValid } = settlement
     if (this.#byId.has(transactionId)) return
     const account = this.#accountOf(network, payer)
     const feeAccount = this.#feeAccountOf(network, feePayerOf(settlement))
@@ -245,7 +263,7 @@ export class Reservations {
     const costs = new Map([[BigInt(asset), BigInt(amount)]])
     const verified = { key: '', untilMs: 0 }
     const untilMs = Number.POSITIVE_INFINITY
-    const of = { transactionId, account, feeAccount, feeMicroAlgos, claimant }
+    const of = { transactionId, account, feeAccount, feeMicroAlgos, claimant, network, lastValid }
     this.#add({ ...of, costs, verified, state: 'settling', isRejected: false, untilMs })
   }
 
@@ -255,6 +273,13 @@ export class Reservations {
     if (one === undefined) return
     if (isSettled) one.account.settledMs = this.#nowMs()
     this.#end(one, isSettled)
+  }
+
+  /** Releases payments whose last valid round is before this round, which the ledger has passed. */
+  forget(network: string, round: bigint): void {
+    for (const one of this.#byId.values()) {
+      if (one.state === 'held' && one.network === network && one.lastValid < round) this.#end(one, false)
+    }
   }
 
   /**
@@ -370,14 +395,14 @@ export class Reservations {
 
 /** @throws PaymentError */
 export function checkClaimant(bound: string | undefined, claimant: string): void {
-  if (bound !== undefined && bound !== claimant) throw alreadyClaimed()
+  if (isForeign(bound, claimant)) throw alreadyClaimed()
 }
 
 export function alreadyClaimed(): PaymentError {
   return new PaymentError('payment_already_claimed', 'the payment was already presented for another resource')
 }
 
-/** Limits how long a payment is held. */
+/** Limits how long a payment counts against the balance of its payer. */
 export function boundHoldMs(holdMs: number): number {
   return Math.min(Math.max(holdMs, minHoldMs), maxHoldMs)
 }

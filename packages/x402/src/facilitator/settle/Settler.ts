@@ -9,6 +9,7 @@ import type { Chain } from '../../chain/Chain.js'
 import type { ErrorListener } from '../FacilitatorOptions.js'
 import type { Metrics } from '../health/Metrics.js'
 import { isTemporary, limitError } from '../limits/PaymentHolds.js'
+import { alreadyClaimed } from '../limits/Reservations.js'
 import { PaymentError } from '../PaymentError.js'
 import type { SettlementClaim, SettlementLeases, SettlementLimits } from '../store/Settlement.js'
 import type { Settlement, SettlementOutcome, SettlementStore } from '../store/Settlements.js'
@@ -158,6 +159,7 @@ export class Settler {
       if (this.#hasTasks()) {
         const startedMs = performance.now()
         const claim = await this.#claim(settlement)
+        if (claim.type === 'claimed') throw alreadyClaimed()
         if (claim.type !== 'limited') return { ...claim, startedMs }
         const { limit } = claim
         if (isLast || !isTemporary(limit))
@@ -411,7 +413,7 @@ export class Settler {
   }
 }
 
-type MadeClaim = Exclude<SettlementClaim, { readonly type: 'limited' }> & {
+type MadeClaim = Exclude<SettlementClaim, { readonly type: 'limited' | 'claimed' }> & {
   /** Measured before the claim is sent to the store, so that the lease cannot have begun earlier. */
   readonly startedMs: number
 }

@@ -87,6 +87,8 @@ export type SettlementClaim =
   | { readonly type: 'recorded' }
   /** The settlement was already recorded. */
   | { readonly type: 'known'; readonly settlement: Settlement }
+  /** The settlement is not recorded, because the payment is held for another claimant. */
+  | { readonly type: 'claimed' }
   /** The settlement is not recorded, because of a limit. */
   | { readonly type: 'limited'; readonly limit: keyof SettlementLimits }
 
@@ -106,37 +108,50 @@ export type SharedSettings = {
   readonly announce: (settings: SettingDigests) => Promise<readonly ReplicaSettings[]>
 }
 
-/**
- * A verified payment, shared with other replicas. The payment belongs to its claimant, and counts against its payer's
- * balance.
- */
-export type SharedHold = {
+/** A verified payment, which belongs to its claimant, and counts against its payer's balance. */
+export type PaymentHold = {
   readonly transactionId: string
   readonly network: string
   readonly payer: string
   readonly payTo: string
   readonly claimant: string
+  /** The payment belongs to the claimant until the ledger is past this round. */
+  readonly lastValid: bigint
+  /**
+   * Whether the seller works before the payment is settled. The claimant must then survive a crash of the database
+   * server or the machine.
+   */
+  readonly isPaidAfterwards: boolean
   /** The cost for the payer, in base units by asset id. */
   readonly costs: readonly { readonly asset: string; readonly amount: bigint }[]
   /** The fee that the facilitator pays, and the account that pays it. */
   readonly feeMicroAlgos: bigint
   readonly feePayer: string | undefined
+  /** How long the cost counts against the balance of the payer. */
   readonly holdMs: number
 }
 
-/** The result of {@link SharedHolds.hold}. */
+/** The result of {@link HoldStore.hold}. */
 export type HoldResult =
   /**
-   * The payment is held. `ahead` contains the amounts of other payments of the payer and the fee account that were
-   * there first, from all replicas including this one, without this payment. `wasHeld` is true if the same claimant
-   * already held it, at any replica. The payment is then held for longer, keeps its place, and is not limited, because
-   * the seller may already have done the work.
+   * The payment is held. `wasHeld` is true if it already belonged to the same claimant, at any replica. The payment is
+   * then held for longer, keeps its place, and is not limited, because the seller may already have done the work.
    */
-  | { readonly type: 'held'; readonly ahead: HeldAhead; readonly wasHeld: boolean }
+  | {
+      readonly type: 'held'
+      readonly wasHeld: boolean
+      /**
+       * The amounts of other payments of the payer and the fee account that were there first, from all replicas
+       * including this one, without this payment. Undefined if the store does not count amounts.
+       */
+      readonly ahead?: HeldAhead | undefined
+    }
   | { readonly type: 'known'; readonly settlement: Settlement }
   /** The payment belongs to another claimant. */
   | { readonly type: 'claimed' }
   | { readonly type: 'limited'; readonly limit: keyof SettlementLimits }
+  /** The store has no room for another hold now. */
+  | { readonly type: 'full' }
 
 /** The amounts ahead of a held payment. */
 export type HeldAhead = {
@@ -151,15 +166,26 @@ export type HeldAhead = {
 }
 
 /**
- * Payments that are verified and not settled, over all replicas. May be lost with the database's memory, but not with a
- * replica.
+ * Payments that are verified and not settled, over all replicas. Whom a payment belongs to is durable, and no clock ends
+ * it: only the ledger does, because a clock does not know until when a payment is valid. The amounts that count against
+ * a balance may be lost with the database's memory, but not with a replica.
  */
-export type SharedHolds = {
+export type HoldStore = {
+  /**
+   * Whether the store counts the amounts of all replicas. If not, every process counts its own, and looks up a
+   * settlement before it asks the node about the payment.
+   */
+  readonly isCounted: boolean
   /**
    * Looks up the settlement, checks the limits of a payment that was not held, without counting it, and holds the
-   * payment, in one round trip. Replicas that concurrently hold payments of one payer each see the earlier ones.
+   * payment for its claimant, in one round trip. {@link decideHold} is the decision. Replicas that concurrently hold
+   * payments of one payer each see the earlier ones.
    */
-  readonly hold: (hold: SharedHold, limits: SettlementLimits) => Promise<HoldResult>
-  /** Releases a payment that the balance does not cover. */
-  readonly release: (transactionId: string) => Promise<void>
+  readonly hold: (hold: PaymentHold, limits: SettlementLimits) => Promise<HoldResult> | HoldResult
+  /** The claimant that a payment is held for; undefined if it is not held. */
+  readonly claimantOf: (transactionId: string) => Promise<string | undefined> | string | undefined
+  /** Releases a payment that this claimant held and that is not settling, because the balance does not cover it. */
+  readonly release: (transactionId: string, claimant: string) => Promise<void> | void
+  /** Deletes the holds of payments whose last valid round is before this round, which the ledger has passed. */
+  readonly forget: (network: string, round: bigint) => Promise<void> | void
 }

@@ -2,14 +2,16 @@
  * The settlements of a facilitator. Settlements are recorded before anything is submitted, by the id of the transaction
  * that pays, so that a payment is submitted once and every request for it gets the same result.
  */
+import { decideSettlement } from './holdDecisions.js'
 import type { ListingStore } from './Listings.js'
+import { MemoryHolds } from './MemoryHolds.js'
 import type {
+  HoldStore,
   Settlement,
   SettlementClaim,
   SettlementLeases,
   SettlementLimits,
   SettlementOutcome,
-  SharedHolds,
   SharedSettings,
 } from './Settlement.js'
 
@@ -33,8 +35,8 @@ export type StoreConnections = {
  */
 export type SettlementStore = {
   /**
-   * Records a settlement durably if its id is new and the limits allow it, and counts it. Of concurrent calls exactly
-   * one records it. A known settlement is `known` even if a limit is reached.
+   * Records a settlement durably if its id is new, the payment is not held for another claimant and the limits allow
+   * it, and counts it. {@link decideSettlement} is the decision. Of concurrent calls exactly one records it.
    */
   readonly claim: (settlement: Settlement, limits: SettlementLimits) => Promise<SettlementClaim> | SettlementClaim
   /** The settlement; undefined if it is not recorded. */
@@ -76,8 +78,8 @@ export type SettlementStore = {
   readonly pending: () => Promise<readonly Settlement[]> | readonly Settlement[]
   /** Deletes or archives older settlements that are not pending. */
   readonly forgetBefore: (createdMs: number) => Promise<void> | void
-  /** Verified payments of all replicas. Only for stores that several machines share. */
-  readonly holds?: SharedHolds | undefined
+  /** Verified payments of all replicas, and whom they belong to. */
+  readonly holds: HoldStore
   /** Which replica works on which settlement. Only for stores that several machines share. */
   readonly leases?: SettlementLeases | undefined
   /** Throws if the store cannot be used now, for /health. */
@@ -105,20 +107,33 @@ const maxSettlements = 100_000
 
 /** Settlements in memory. After a restart, a pending payment is found only on the ledger. */
 export class MemorySettlements implements SettlementStore {
+  readonly holds: HoldStore
+  readonly #holds: MemoryHolds
   readonly #settlements = new Map<string, Settlement>()
   readonly #limits: MemoryLimits
 
   constructor() {
     // Looked up with every call, because tests replace the clock.
     this.#limits = new MemoryLimits(() => Date.now())
+    this.holds = this.#holds = new MemoryHolds({
+      get: (transactionId) => this.get(transactionId),
+      check: (payment, limits) => this.check(payment, limits),
+    })
   }
 
   claim(settlement: Settlement, limits: SettlementLimits): SettlementClaim {
-    const known = this.#settlements.get(settlement.transactionId)
-    if (known !== undefined) return { type: 'known', settlement: known }
-    const limit = this.#limits.check(settlement, limits)
-    if (limit !== undefined) return { type: 'limited', limit }
-    this.#settlements.set(settlement.transactionId, settlement)
+    const { transactionId, claimant } = settlement
+    const known = this.#settlements.get(transactionId)
+    const decision = decideSettlement({
+      isRecorded: known !== undefined,
+      heldFor: this.#holds.claimantOf(transactionId),
+      claimant,
+      limit: this.#limits.check(settlement, limits),
+    })
+    if (decision.type === 'known') return { type: 'known', settlement: known! }
+    if (decision.type !== 'recorded') return decision
+    this.#settlements.set(transactionId, settlement)
+    this.#holds.end(transactionId)
     this.#limits.count(settlement, limits)
     if (this.#settlements.size > maxSettlements) this.#deleteOldest()
     return { type: 'recorded' }

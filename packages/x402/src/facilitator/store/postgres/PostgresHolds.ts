@@ -2,11 +2,12 @@ import { Batches, maxWaitMs } from '../../../db/postgres/Batches.js'
 import type { PostgresConnection } from '../../../db/postgres/PostgresConnection.js'
 import { isOfItem } from '../../../db/postgres/PostgresError.js'
 import { StoreError } from '../../../db/StoreError.js'
-import type { HoldResult, SettlementLimits, SharedHold, SharedHolds } from '../Settlement.js'
+import type { HoldResult, HoldStore, PaymentHold, SettlementLimits } from '../Settlement.js'
 import type { Settlement } from '../Settlements.js'
+import { claimantStatements } from './claimants.js'
 import { limitsOf, limitValues } from './settlementRows.js'
 
-type Item = { readonly hold: SharedHold; readonly limits: SettlementLimits }
+type Item = { readonly hold: PaymentHold; readonly limits: SettlementLimits }
 
 type Row = {
   readonly n: number
@@ -24,10 +25,12 @@ type Row = {
 const maxHoldMs = 24 * 60 * 60 * 1000
 
 /**
- * Verified payments, in tables that a crash of the server empties. A payment is then verified again, possibly together
- * with others that its payer cannot also pay. The ledger still takes only the available balance.
+ * Verified payments. A crash of the server keeps their claimants and empties the table of their amounts. A payment may
+ * then be verified together with others that its payer cannot also pay. The ledger still takes only the available
+ * balance.
  */
-export class PostgresHolds implements SharedHolds {
+export class PostgresHolds implements HoldStore {
+  readonly isCounted = true
   readonly #connection: PostgresConnection
   readonly #find: (ids: readonly string[]) => Promise<Settlement[]>
   readonly #statements
@@ -43,15 +46,13 @@ export class PostgresHolds implements SharedHolds {
         text: `SELECT n, outcome, costs, settled_ago_ms, fees, fees_settling, fees_own, payers, was_held
                FROM ${schema}.hold_payments($1::json, ${limitsOf(schema, 2)})`,
       },
-      release: {
-        name: 'latchkey_holds_release',
-        text: `DELETE FROM ${schema}.holds WHERE transaction_id = $1 AND NOT is_settling`,
-      },
+      ...claimantStatements(schema),
     }
     this.#batches = new Batches({
       run: (items) => this.#holdAll(items),
       key: ({ hold }) => hold.transactionId,
-      group: ({ limits }) => limitValues(limits).join(),
+      // Those that wait for the disk are not added to the others.
+      group: ({ limits, hold }) => [...limitValues(limits), hold.isPaidAfterwards].join(),
       maxItems: 100,
       maxRunning: 2,
       isOfItem,
@@ -60,12 +61,21 @@ export class PostgresHolds implements SharedHolds {
     })
   }
 
-  hold(hold: SharedHold, limits: SettlementLimits): Promise<HoldResult> {
+  hold(hold: PaymentHold, limits: SettlementLimits): Promise<HoldResult> {
     return this.#batches.add({ hold, limits })
   }
 
-  async release(transactionId: string): Promise<void> {
-    await this.#connection.read(this.#statements.release, [transactionId])
+  async claimantOf(transactionId: string): Promise<string | undefined> {
+    const [row] = await this.#connection.read<{ claimant: string }>(this.#statements.get, [transactionId])
+    return row?.claimant
+  }
+
+  async release(transactionId: string, claimant: string): Promise<void> {
+    await this.#connection.read(this.#statements.release, [transactionId, claimant])
+  }
+
+  async forget(network: string, round: bigint): Promise<void> {
+    await this.#connection.read(this.#statements.forget, [network, round.toString()])
   }
 
   /** Resolves when nothing waits or runs. */
@@ -84,7 +94,7 @@ export class PostgresHolds implements SharedHolds {
   }
 }
 
-function holdItem(hold: SharedHold, n: number): object {
+function holdItem(hold: PaymentHold, n: number): object {
   return {
     n,
     id: hold.transactionId,
@@ -95,12 +105,14 @@ function holdItem(hold: SharedHold, n: number): object {
     costs: hold.costs.map(({ asset, amount }) => ({ asset, amount: amount.toString() })),
     fee: hold.feeMicroAlgos.toString(),
     fee_payer: hold.feePayer ?? null,
+    last_valid: hold.lastValid.toString(),
+    is_paid_afterwards: hold.isPaidAfterwards,
     hold_ms: Math.round(Math.min(Math.max(hold.holdMs, 0), maxHoldMs)),
   }
 }
 
 /** @throws StoreError if a known settlement is missing, because it was archived between two statements */
-function resultOf(row: Row, { transactionId }: SharedHold, settlement: Settlement | undefined): HoldResult {
+function resultOf(row: Row, { transactionId }: PaymentHold, settlement: Settlement | undefined): HoldResult {
   if (row.outcome === 'claimed') return { type: 'claimed' }
   if (row.outcome === 'known') {
     if (settlement !== undefined) return { type: 'known', settlement }

@@ -7,7 +7,7 @@ import { PostgresConnection, type PostgresOptions } from '../../../db/postgres/P
 import { isOfItem } from '../../../db/postgres/PostgresError.js'
 import { StoreError } from '../../../db/StoreError.js'
 import { WriteProbe } from '../../../db/WriteProbe.js'
-import type { SettlementClaim, SettlementLeases, SettlementLimits, SharedHolds } from '../Settlement.js'
+import type { HoldStore, SettlementClaim, SettlementLeases, SettlementLimits } from '../Settlement.js'
 import type { Settlement, SettlementOutcome, SettlementStore, StoreConnections } from '../Settlements.js'
 import { facilitatorMigrations } from './facilitatorMigrations.js'
 import { PostgresHolds } from './PostgresHolds.js'
@@ -56,7 +56,7 @@ const maxTextLength = 10_000
 
 /** Settlements in PostgreSQL, shared by all replicas of a facilitator. The clock of the server decides. */
 export class PostgresSettlements implements SettlementStore {
-  readonly holds: SharedHolds
+  readonly holds: HoldStore
   readonly leases: SettlementLeases
   readonly settings: PostgresSettings
   readonly listings: PostgresListings
@@ -272,7 +272,7 @@ function claimOf(
   outcome: string | undefined,
   row?: SettlementRow,
 ): SettlementClaim {
-  if (outcome === 'recorded') return { type: 'recorded' }
+  if (outcome === 'recorded' || outcome === 'claimed') return { type: outcome }
   if (outcome !== 'known') return { type: 'limited', limit: outcome as keyof SettlementLimits }
   if (row === undefined) {
     throw new StoreError('store_failed', `the settlement ${settlement.transactionId} is known but has no record`)

@@ -2,7 +2,7 @@
  * The functions that change settlements. Each one is one state change of many payments, in one round trip and one
  * commit. The clock of the server decides. Locks are taken in the same order everywhere, so that replicas never
  * deadlock: advisory locks of limits by their key, then pending_settlements, settlements, settled_payers,
- * settlement_rates, settlement_fees and holds, each by its key.
+ * settlement_rates, settlement_fees, claimants and holds, each by its key.
  */
 import { plans } from './plans.js'
 
@@ -122,6 +122,13 @@ BEGIN
         LIMIT limits.pending_per_pay_to + 1) AS counted) > limits.pending_per_pay_to)));
 END $$;
 
+-- The record has the claimant from now on.
+CREATE OR REPLACE FUNCTION {schema}.end_claimants(ids text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM {schema}.claimants WHERE transaction_id = ANY (ARRAY(
+    SELECT c.transaction_id FROM {schema}.claimants c WHERE c.transaction_id = ANY (ids) ORDER BY 1 FOR UPDATE));
+END $$;
+
 CREATE OR REPLACE FUNCTION {schema}.claim_settlements(batch json, limits {schema}.settlement_limits, owner text, lease interval, slot_ smallint)
 RETURNS TABLE (n integer, outcome text) LANGUAGE plpgsql
 ${plans} AS $$
@@ -132,6 +139,8 @@ DECLARE
   fresh {schema}.claim_item[];
   ids text[];
   known text[];
+  -- Those that are held for another claimant.
+  foreign_ids text[];
   item {schema}.claim_item;
   at timestamptz;
 BEGIN
@@ -151,14 +160,23 @@ BEGIN
     DELETE FROM {schema}.pending_settlements WHERE transaction_id = ANY (known);
     ids := ARRAY(SELECT unnest(ids) EXCEPT SELECT unnest(known));
   END IF;
+  SELECT array_agg(c.transaction_id) INTO foreign_ids
+    FROM {schema}.claimants c JOIN unnest(items) AS i ON i.id = c.transaction_id
+    WHERE c.transaction_id = ANY (ids) AND c.claimant <> i.claimant;
+  IF foreign_ids IS NOT NULL THEN
+    DELETE FROM {schema}.pending_settlements WHERE transaction_id = ANY (foreign_ids);
+    ids := ARRAY(SELECT unnest(ids) EXCEPT SELECT unnest(foreign_ids));
+  END IF;
   fresh := items;
   IF cardinality(ids) < cardinality(items) THEN
-    RETURN QUERY SELECT i.n, 'known' FROM unnest(items) AS i WHERE NOT i.id = ANY (ids);
+    RETURN QUERY SELECT i.n, CASE WHEN i.id = ANY (foreign_ids) THEN 'claimed' ELSE 'known' END
+      FROM unnest(items) AS i WHERE NOT i.id = ANY (ids);
     SELECT array_agg(i ORDER BY i.n) INTO fresh FROM unnest(items) AS i WHERE i.id = ANY (ids);
     IF fresh IS NULL THEN RETURN; END IF;
   END IF;
   IF limits IS NULL OR {schema}.all_fit(fresh, limits, at) THEN
     PERFORM {schema}.record_claims(fresh, limits, slot_, at);
+    PERFORM {schema}.end_claimants(ids);
     PERFORM FROM {schema}.holds WHERE transaction_id = ANY (ids) ORDER BY transaction_id FOR UPDATE;
     UPDATE {schema}.holds SET is_settling = true, until = 'infinity' WHERE transaction_id = ANY (ids);
     RETURN QUERY SELECT i.n, 'recorded' FROM unnest(fresh) AS i;
@@ -173,6 +191,7 @@ BEGIN
       INSERT INTO {schema}.pending_settlements (transaction_id, created_at, payer, pay_to, lease_owner, lease_until)
         VALUES (item.id, at, item.payer, item.pay_to, owner, at + lease);
       PERFORM {schema}.record_claims(ARRAY[item], limits, slot_, at);
+      PERFORM {schema}.end_claimants(ARRAY[item.id]);
       UPDATE {schema}.holds SET is_settling = true, until = 'infinity' WHERE transaction_id = item.id;
       outcome := 'recorded';
     END IF;

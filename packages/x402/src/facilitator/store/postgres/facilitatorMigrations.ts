@@ -1,6 +1,7 @@
 /** The tables of a facilitator: settlements, their limits, leases and holds, and the catalogue. */
 
 import type { Migrations } from '../../../db/postgres/Migrations.js'
+import { claimantGrants, claimantTable } from './claimants.js'
 import { facilitatorFunctions } from './facilitatorFunctions.js'
 import { facilitatorGrants, facilitatorPartitions, facilitatorTables } from './facilitatorTables.js'
 import { holdFunctions } from './holdFunctions.js'
@@ -15,6 +16,7 @@ export const facilitatorMigrations: Migrations = {
     // The latest version of all functions. Each one replaces its earlier version.
     [facilitatorPartitions, facilitatorFunctions, holdFunctions, 'SELECT {schema}.create_partitions()'].join('\n'),
     listingTable,
+    [claimantTable, facilitatorFunctions, holdFunctions].join('\n'),
   ],
-  grants: [...facilitatorGrants, ...replicaGrants, ...listingGrants],
+  grants: [...facilitatorGrants, ...replicaGrants, ...listingGrants, ...claimantGrants],
 }

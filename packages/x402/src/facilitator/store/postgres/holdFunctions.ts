@@ -14,7 +14,7 @@ DECLARE
   ids text[];
   accounts text[];
   known text[];
-  -- Of the same ids: those whose time is up, those of the same claimant, those of another one.
+  -- Of the same ids: those whose amounts no longer count, those of the same claimant, those of another one.
   old text[];
   own text[];
   foreign_ids text[];
@@ -25,8 +25,10 @@ DECLARE
 BEGIN
   SELECT array_agg(i ORDER BY i.n), array_agg(i.id ORDER BY i.id), array_agg(DISTINCT i.fee_payer) FILTER (WHERE i.fee_payer IS NOT NULL)
     INTO items, ids, accounts FROM json_populate_recordset(NULL::{schema}.hold_item, batch) AS i;
-  -- These tables are not in the log of the server: there is nothing to wait for.
-  PERFORM set_config('synchronous_commit', 'off', true);
+  -- Waits for the log only if a seller works before it is paid. Otherwise a crash may lose the claimants of the last moments.
+  IF NOT EXISTS (SELECT FROM unnest(items) AS i WHERE i.is_paid_afterwards) THEN
+    PERFORM set_config('synchronous_commit', 'off', true);
+  END IF;
   -- Two payments of an account that are verified at the same time: one of them is ahead of the other.
   PERFORM pg_advisory_xact_lock(key) FROM (
     SELECT DISTINCT hashtextextended(name, 403) AS key FROM (
@@ -35,11 +37,13 @@ BEGIN
     ) AS names ORDER BY 1
   ) AS keys;
   at := clock_timestamp();
-  SELECT coalesce(array_agg(h.transaction_id) FILTER (WHERE h.until <= at), '{}'),
-      coalesce(array_agg(h.transaction_id) FILTER (WHERE h.until > at AND h.claimant = i.claimant), '{}'),
-      coalesce(array_agg(h.transaction_id) FILTER (WHERE h.until > at AND h.claimant <> i.claimant), '{}')
-    INTO old, own, foreign_ids
-    FROM {schema}.holds h JOIN unnest(items) AS i ON i.id = h.transaction_id WHERE h.transaction_id = ANY (ids);
+  -- No clock ends a claimant. Its last valid round is compared with the ledger's by the replicas.
+  SELECT coalesce(array_agg(c.transaction_id) FILTER (WHERE c.claimant = i.claimant), '{}'),
+      coalesce(array_agg(c.transaction_id) FILTER (WHERE c.claimant <> i.claimant), '{}')
+    INTO own, foreign_ids
+    FROM {schema}.claimants c JOIN unnest(items) AS i ON i.id = c.transaction_id WHERE c.transaction_id = ANY (ids);
+  SELECT coalesce(array_agg(h.transaction_id), '{}') INTO old
+    FROM {schema}.holds h WHERE h.transaction_id = ANY (ids) AND h.until <= at;
   -- After the holds: one that was recorded and has ended in between is known.
   SELECT coalesce(array_agg(s.transaction_id), '{}') INTO known FROM {schema}.settlements s WHERE s.transaction_id = ANY (ids);
   IF old <> '{}' THEN
@@ -63,6 +67,9 @@ BEGIN
     IF items[place].id = ANY (own) THEN again := again || n; END IF;
   END LOOP;
   IF held IS NULL THEN RETURN; END IF;
+  INSERT INTO {schema}.claimants (transaction_id, network, claimant, last_valid)
+    SELECT i.id, i.network, i.claimant, i.last_valid FROM unnest(held) AS i
+    WHERE i.last_valid IS NOT NULL AND NOT i.id = ANY (own) ORDER BY i.id;
   -- By their key, as claims do: those below are in the order in which they came.
   IF again <> '{}' THEN
     PERFORM FROM {schema}.holds WHERE transaction_id = ANY (own) ORDER BY transaction_id FOR UPDATE;

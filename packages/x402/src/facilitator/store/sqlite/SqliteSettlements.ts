@@ -1,8 +1,10 @@
 import { named, naming, StoreError } from '../../../db/StoreError.js'
 import * as Sqlite from '../../../db/sqlite/Sqlite.js'
 import { WriteProbe } from '../../../db/WriteProbe.js'
-import type { SettlementClaim, SettlementLimits } from '../Settlement.js'
+import { decideSettlement } from '../holdDecisions.js'
+import type { HoldStore, SettlementClaim, SettlementLimits } from '../Settlement.js'
 import type { Settlement, SettlementOutcome, SettlementState, SettlementStore } from '../Settlements.js'
+import { holdsMigration, SqliteHolds } from './SqliteHolds.js'
 import { limitsMigration, SqliteLimits } from './SqliteLimits.js'
 import { SqliteListings } from './SqliteListings.js'
 
@@ -31,15 +33,18 @@ const migrations: { readonly [version: number]: (nowMs: number) => string } = {
   2: () => `ALTER TABLE settlements ADD COLUMN claimant TEXT;
       CREATE INDEX paid_settlements ON settlements (created_ms) WHERE state = 'settled';`,
   3: limitsMigration,
+  4: holdsMigration,
 }
 
 /** The version of the tables, recorded in the file. A file of a later version is refused. */
-const schemaVersion = 3
+const schemaVersion = 4
 
 type Row = { [column: string]: string | number | null }
 
 /** Settlements in a file, shared by the processes of one machine. */
 export class SqliteSettlements implements SettlementStore {
+  readonly holds: HoldStore
+  readonly #holds: SqliteHolds
   readonly #path: string
   readonly #database: Sqlite.Database
   readonly #statements
@@ -67,8 +72,7 @@ export class SqliteSettlements implements SettlementStore {
     const prepare = (sql: string) => this.#database.prepare(sql)
     this.#statements = {
       claim: prepare(
-        `INSERT INTO settlements VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, ?, ?, 0, ?)
-         ON CONFLICT (transaction_id) DO NOTHING`,
+        `INSERT INTO settlements VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, ?, ?, 0, ?)`,
       ),
       get: prepare('SELECT * FROM settlements WHERE transaction_id = ?'),
       // By far the most common case, which reads no other row.
@@ -86,6 +90,13 @@ export class SqliteSettlements implements SettlementStore {
     }
     // Looked up with every call, because tests replace the clock.
     this.#limits = new SqliteLimits(this.#database, () => Date.now())
+    this.holds = this.#holds = new SqliteHolds({
+      database: this.#database,
+      get: (transactionId) => this.get(transactionId),
+      check: (payment, limits) => this.#limits.check(payment, limits),
+      read: (work) => this.#read(work),
+      change: (make, options) => this.#change(make, options),
+    })
   }
 
   get listings(): SqliteListings {
@@ -99,19 +110,27 @@ export class SqliteSettlements implements SettlementStore {
 
   /** Runs in a write transaction, so that no other process counts meanwhile. */
   #claim(one: Settlement, limits: SettlementLimits): SettlementClaim {
-    const limit = this.#limits.check(one, limits)
-    const feePartMs = this.#limits.feePart()
-    if (limit === undefined && this.#insert(one, feePartMs)) {
+    const { transactionId, claimant } = one
+    const settlement = this.get(transactionId)
+    const decision = decideSettlement({
+      isRecorded: settlement !== undefined,
+      heldFor: this.#holds.find(transactionId),
+      claimant,
+      limit: this.#limits.check(one, limits),
+    })
+    if (decision.type === 'known') return { type: 'known', settlement: settlement! }
+    if (decision.type === 'recorded') {
+      const feePartMs = this.#limits.feePart()
+      this.#insert(one, feePartMs)
+      this.#holds.end(transactionId)
       this.#limits.count(one, limits, feePartMs)
-      return { type: 'recorded' }
     }
-    const settlement = this.get(one.transactionId)
-    return settlement === undefined ? { type: 'limited', limit: limit! } : { type: 'known', settlement }
+    return decision
   }
 
-  #insert(one: Settlement, feePartMs: number): boolean {
+  #insert(one: Settlement, feePartMs: number): void {
     const members = JSON.stringify(one.group.map((bytes) => Buffer.from(bytes).toString('base64')))
-    const { changes } = this.#statements.claim.run(
+    this.#statements.claim.run(
       one.transactionId,
       one.network,
       one.payer,
@@ -126,7 +145,6 @@ export class SqliteSettlements implements SettlementStore {
       one.claimant ?? null,
       feePartMs,
     )
-    return Number(changes) === 1
   }
 
   get(transactionId: string): Settlement | undefined {
@@ -208,10 +226,10 @@ export class SqliteSettlements implements SettlementStore {
     return naming(this.#path, work)
   }
 
-  #change<T>(make: () => T): Promise<T> {
+  #change<T>(make: () => T, { isSynced = true }: { readonly isSynced?: boolean } = {}): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#batch.length === 0) setImmediate(() => this.#commit())
-      this.#batch.push({ make, resolve: resolve as Change['resolve'], reject })
+      this.#batch.push({ make, isSynced, resolve: resolve as Change['resolve'], reject })
     })
   }
 
@@ -220,10 +238,21 @@ export class SqliteSettlements implements SettlementStore {
     if (batch.length === 0) return
     this.#batch = []
     try {
-      const results = this.#transact(!this.#isSoonAlone, () => batch.map(({ make }) => make()))
+      const work = () => this.#transact(!this.#isSoonAlone, () => batch.map(({ make }) => make()))
+      const results = batch.some(({ isSynced }) => isSynced) ? work() : this.#unsynced(work)
       for (const [index, { resolve }] of batch.entries()) resolve(results[index])
     } catch (error) {
       for (const { reject } of batch) reject(named(this.#path, error))
+    }
+  }
+
+  /** Commits without waiting for the disk. A killed process loses nothing, a machine without power the last moments. */
+  #unsynced<T>(work: () => T): T {
+    this.#database.exec('PRAGMA synchronous = NORMAL')
+    try {
+      return work()
+    } finally {
+      this.#database.exec('PRAGMA synchronous = FULL')
     }
   }
 
@@ -285,7 +314,13 @@ type Soon = { readonly outcome: SettlementOutcome; readonly onError: (error: unk
 const soonMs = 50
 const retryMs = 1_000
 
-type Change = { make: () => unknown; resolve: (result: unknown) => void; reject: (error: unknown) => void }
+type Change = {
+  make: () => unknown
+  /** Whether the change is on the disk before it is reported. */
+  isSynced: boolean
+  resolve: (result: unknown) => void
+  reject: (error: unknown) => void
+}
 
 /** Runs under the lock of the file, so that only one of several processes migrates it. */
 function prepareSchema(database: Sqlite.Database, path: string): void {

@@ -1,0 +1,232 @@
+/**
+ * An authorization belongs to the gate that had it verified: in every process on the store, at every amount, until the
+ * ledger no longer accepts it.
+ */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { Address } from '@latchkey/algorand'
+import { type PaymentPayload, type PaymentRequirements, UptoPayment } from '@latchkey/x402-wire'
+import { Buyer } from '../client/buyer/Buyer.js'
+import {
+  dollar,
+  type Market,
+  newAddress,
+  newSigner,
+  openMarket,
+  requiring,
+} from '../client/buyer/market.test.helper.js'
+import * as Signer from '../signer/Signer.js'
+import { Facilitator } from './Facilitator.js'
+import type { FacilitatorOptions } from './FacilitatorOptions.js'
+import type { Caller } from './limits/Policy.js'
+import { MemorySettlements, type SettlementStore } from './store/Settlements.js'
+import { SqliteSettlements } from './store/sqlite/SqliteSettlements.js'
+
+const timeout = 60_000
+const gate = { claimant: 'gate' }
+/** The callers that are not the gate: the buyer names a claimant of its own, or none. */
+const strangers: readonly Caller[] = [{ claimant: 'stranger' }, {}]
+
+type Setup = Market & {
+  /** Starts a facilitator on the same data, as another process or a restarted one does. */
+  start: (options?: Partial<FacilitatorOptions>) => Facilitator
+  newStore: () => SettlementStore
+  upto: PaymentRequirements
+  authorize: () => Promise<PaymentPayload>
+  received: () => Promise<bigint>
+}
+
+async function open(t: TestContext, kind: string): Promise<Setup> {
+  const market = await openMarket(t)
+  const { chain, sponsor, signer, requirement, payTo } = market
+  const upto: PaymentRequirements = { ...requirement, scheme: 'upto', amount: '500000' }
+  const buyer = new Buyer({ signer, chains: chain, maxPerPayment: '$100' })
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-claimants-'))
+  t.after(() => rmSync(directory, { recursive: true }))
+  const memory = new MemorySettlements()
+  const newStore = () => (kind === 'memory' ? memory : new SqliteSettlements(join(directory, 'settlements.db')))
+  return {
+    ...market,
+    newStore,
+    start: (options = {}) => {
+      const given = { chains: [chain], feePayer: sponsor, pollMs: 20, store: newStore(), ...options }
+      const facilitator = new Facilitator(given)
+      t.after(() => facilitator.stop())
+      return facilitator
+    },
+    upto,
+    authorize: async () => (await buyer.pay(requiring(upto))).payload,
+    received: async () => (await chain.algod.holding(payTo, dollar))?.amount ?? 0n,
+  }
+}
+
+function idOf({ payload }: PaymentPayload): string {
+  return UptoPayment.read(payload).id
+}
+
+/** An authorization of an account that does not exist. */
+async function unfunded({ chain, upto }: Pick<Setup, 'chain' | 'upto'>): Promise<PaymentPayload> {
+  const signer = newSigner()
+  const unsigned = UptoPayment.buildAuthorization({
+    payer: signer.address,
+    payTo: upto.payTo,
+    assetId: dollar,
+    maxAmount: BigInt(upto.amount),
+    facilitator: String(upto.extra['feePayer']),
+    isPublicNetwork: false,
+    maxTimeoutSeconds: 60,
+    ...(await chain.parameters()),
+  })
+  const payload = await Signer.signAuthorization(signer, unsigned)
+  return { x402Version: 2, accepted: upto, payload } as unknown as PaymentPayload
+}
+
+/** The buyer sends dollars to another account. */
+async function spend({ devnet, chain, signer }: Market, amount: bigint): Promise<void> {
+  devnet.fund(signer.address, { microAlgos: 1_000_000n })
+  const other = newAddress()
+  devnet.optIn(other, dollar)
+  const { lastRound, genesisHash } = await chain.parameters()
+  const transfer = await Signer.signTransaction(signer, {
+    type: 'axfer',
+    snd: Address.decode(signer.address),
+    arcv: Address.decode(other),
+    xaid: dollar,
+    aamt: amount,
+    fee: 1_000n,
+    fv: lastRound,
+    lv: lastRound + 10n,
+    gh: genesisHash,
+  })
+  assert.equal((await chain.algod.submit([transfer])).type, 'accepted')
+}
+
+/** Lets clocks pass, or sets them back. */
+function shiftClocks(t: TestContext, ms: number): void {
+  const [now, date] = [performance.now.bind(performance), Date.now.bind(Date)]
+  t.mock.method(performance, 'now', () => now() + Math.max(ms, 0))
+  t.mock.method(Date, 'now', () => date() + ms)
+}
+
+for (const kind of ['memory', 'file']) {
+  test(`${kind}: only its claimant settles an authorization, in any process, at any amount`, { timeout }, async (t) => {
+    const { start, upto, authorize, received } = await open(t, kind)
+    const [first, second] = [start(), start()]
+    const payload = await authorize()
+    assert.equal((await first.verify(payload, upto, gate)).isValid, true)
+    for (const stranger of strangers) {
+      for (const amount of ['0', '1', '500000']) {
+        for (const facilitator of [second, first]) {
+          const { errorReason } = await facilitator.settle(payload, { ...upto, amount }, stranger)
+          assert.equal(errorReason, 'payment_already_claimed', amount)
+        }
+      }
+      assert.equal((await second.verify(payload, upto, stranger)).invalidReason, 'payment_already_claimed')
+    }
+    const settled = await second.settle(payload, { ...upto, amount: '400000' }, gate)
+    assert.deepEqual([settled.success, settled.amount], [true, '400000'])
+    assert.equal(await received(), 400_000n)
+  })
+
+  test(`${kind}: an authorization belongs to its claimant after clocks pass, are set back, or processes restart`, {
+    timeout,
+  }, async (t) => {
+    const { start, upto, authorize, received } = await open(t, kind)
+    const shifts = [24 * 60 * 60_000, -60 * 60_000]
+    for (const ms of shifts) {
+      const payload = await authorize()
+      const first = start()
+      assert.equal((await first.verify(payload, upto, gate)).isValid, true)
+      shiftClocks(t, ms)
+      const restarted = start()
+      await restarted.resume()
+      for (const facilitator of [first, restarted]) {
+        for (const stranger of strangers) {
+          for (const amount of ['0', '1']) {
+            const { errorReason } = await facilitator.settle(payload, { ...upto, amount }, stranger)
+            assert.equal(errorReason, 'payment_already_claimed', `${ms} ${amount}`)
+          }
+        }
+      }
+      const settled = await restarted.settle(payload, { ...upto, amount: '5' }, gate)
+      assert.deepEqual([settled.success, settled.amount], [true, '5'])
+      t.mock.restoreAll()
+    }
+    assert.equal(await received(), 5n * BigInt(shifts.length))
+  })
+
+  test(`${kind}: an exact payment belongs to its claimant in any process, also after its hold`, {
+    timeout,
+  }, async (t) => {
+    const { start, chain, signer, requirement } = await open(t, kind)
+    const [first, second] = [start(), start()]
+    const { payload } = await new Buyer({ signer, chains: chain }).pay(requiring(requirement))
+    assert.equal((await first.verify(payload, requirement, gate)).isValid, true)
+    for (const ms of [0, 24 * 60 * 60_000]) {
+      shiftClocks(t, ms)
+      for (const facilitator of [first, second]) {
+        for (const stranger of strangers) {
+          const { errorReason } = await facilitator.settle(payload, requirement, stranger)
+          assert.equal(errorReason, 'payment_already_claimed')
+          const { invalidReason } = await facilitator.verify(payload, requirement, stranger)
+          assert.equal(invalidReason, 'payment_already_claimed')
+        }
+      }
+    }
+    assert.equal((await second.settle(payload, requirement, gate)).success, true)
+  })
+
+  test(`${kind}: a charge of 0 of an account that does not exist is refused and leaves nothing`, {
+    timeout,
+  }, async (t) => {
+    const { start, newStore, upto, chain } = await open(t, kind)
+    const facilitator = start()
+    const store = newStore()
+    for (const caller of [gate, {}]) {
+      const payload = await unfunded({ chain, upto })
+      const { success, errorReason } = await facilitator.settle(payload, { ...upto, amount: '0' }, caller)
+      assert.deepEqual([success, errorReason], [false, 'invalid_upto_avm_simulation_failed'])
+      assert.equal(await store.get(idOf(payload)), undefined)
+    }
+    assert.doesNotMatch(facilitator.metrics.text(), /settle_total\{outcome="settled"\}/)
+  })
+
+  test(`${kind}: a charge of 0 without a claimant is not recorded, and does not end the authorization`, {
+    timeout,
+  }, async (t) => {
+    const { start, newStore, upto, authorize, received } = await open(t, kind)
+    const [first, second] = [start(), start()]
+    const payload = await authorize()
+    assert.equal((await first.verify(payload, upto)).isValid, true)
+    const zero = { ...upto, amount: '0' }
+    for (const facilitator of [first, second]) {
+      const { success, transaction, amount } = await facilitator.settle(payload, zero)
+      assert.deepEqual([success, transaction, amount], [true, '', '0'])
+    }
+    assert.equal(await newStore().get(idOf(payload)), undefined)
+    const racing = [zero, { ...upto, amount: '7' }, zero].map((one) => first.settle(payload, one))
+    assert.equal((await Promise.all(racing))[1]!.amount, '7')
+    assert.equal(await received(), 7n)
+    assert.equal((await second.settle(payload, zero)).amount, '7', 'the recorded amount is the result')
+  })
+
+  test(`${kind}: the claimant ends an authorization with a charge of 0, also after a restart`, {
+    timeout,
+  }, async (t) => {
+    const market = await open(t, kind)
+    const { start, newStore, upto, authorize } = market
+    const first = start()
+    const payload = await authorize()
+    assert.equal((await first.verify(payload, upto, gate)).isValid, true)
+    // The buyer can no longer pay the maximum. A charge of 0 does not fail because of that.
+    await spend(market, 4_900_000n)
+    const restarted = start()
+    const { success, amount } = await restarted.settle(payload, { ...upto, amount: '0' }, gate)
+    assert.deepEqual([success, amount], [true, '0'])
+    assert.equal((await newStore().get(idOf(payload)))?.amount, '0')
+    assert.equal((await first.settle(payload, { ...upto, amount: '500000' }, gate)).amount, '0')
+  })
+}
