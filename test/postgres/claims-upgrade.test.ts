@@ -62,7 +62,7 @@ test('PostgresClaims: tables of version 1 keep their id, and the runtime role ca
   const { rows } = await admin.query(`SELECT id FROM ${schema}.seller`)
   await admin.query(`CREATE ROLE ${schema} LOGIN`)
   const report = await migratePostgres('seller', { address, schema, runtimeRole: schema })
-  assert.deepEqual([report.from, report.to], [1, 3])
+  assert.deepEqual([report.from, report.to], [1, 4])
   const url = new URL(address)
   url.username = schema
   const store = await PostgresClaims.open({ address: url.href, schema, maxConnections: 1 })

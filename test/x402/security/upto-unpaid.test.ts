@@ -1,14 +1,17 @@
 /** Work that is paid after it is done is bounded before it begins, and who leaves it unpaid gets no more. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Address } from '@latchkey/algorand'
+import { Signer } from '@latchkey/x402/client'
 import { type ClaimStore, type FacilitatorClient, MemoryClaims } from '@latchkey/x402/server'
 import { SqliteClaims } from '@latchkey/x402/sqlite'
 import { authorizationFor } from '../support/authorizations.test.helper.js'
-import { altered, headerJson, openMarket, repeated, until } from '../support/market.test.helper.js'
+import { altered, dollar, headerJson, openMarket, repeated, until } from '../support/market.test.helper.js'
 import { charging, type Handler, openShop } from '../support/uptoShop.test.helper.js'
 
 const timeout = 120_000
@@ -31,6 +34,11 @@ const stores: Stores = {
     })
     return claims
   },
+}
+
+/** An account of its own. */
+function newAccount(): Signer.Signer {
+  return Signer.fromSeed(randomBytes(32))
 }
 
 const errorOf = (response: Response): unknown => headerJson(response, 'payment-required')['error']
@@ -146,4 +154,51 @@ test('a stream is cut before its last valid round, however fast rounds pass', { 
   for (let blocks = 0; blocks < 180; blocks++) market.devnet.mine()
   assert.match(await reading, /piece 1;/)
   await until(async () => (await received()) > 0n)
+})
+
+/** Sends all dollars of an account to another one. */
+async function spendAll(signer: Signer.Signer, receiver: string): Promise<void> {
+  const { lastRound, genesisHash } = await market.chain.algod.parameters()
+  const [snd, arcv] = [Address.decode(signer.address), Address.decode(receiver)]
+  const amount = await market.dollars(signer.address)
+  const rounds = { fv: lastRound, lv: lastRound + 1_000n, gh: genesisHash, fee: 1_000n }
+  const transfer = { type: 'axfer', snd, arcv, xaid: dollar, aamt: amount, ...rounds } as const
+  const signed = await Signer.signTransaction(signer, transfer)
+  assert.equal((await market.chain.algod.submit([signed])).type, 'accepted')
+  await until(async () => (await market.dollars(signer.address)) === 0n)
+}
+
+test('parallel streams of one account use at most its balance, and end with the first that is not paid', {
+  timeout,
+}, async (t) => {
+  const claims = new MemoryClaims()
+  let running = 0
+  const endings: (() => void)[] = []
+  const handler: Handler = (_, response, payment) => {
+    running++
+    payment.charge!('$0.5')
+    response.write('a part')
+    endings.push(() => response.end())
+  }
+  const { url, received, seller } = await openShop(market, t, handler, { claims, price: { stream: true } })
+  const account = newAccount()
+  market.devnet.fund(account.address, { microAlgos: 1_000_000n, microDollars: 1_200_000n })
+  const start = async (): Promise<Response> => {
+    const header = await authorizationFor(market, await fetch(url), { rounds: 900n, signer: account })
+    return repeated(url, header)
+  }
+  const responses = await Promise.all(Array.from({ length: 6 }, start))
+  const open = responses.filter(({ status }) => status === 200)
+  assert.deepEqual([open.length, running], [2, 2], 'the balance covers two maxima')
+  await spendAll(account, seller)
+  const before = await received()
+  const readings = open.map((response) => response.text().catch(() => 'cut'))
+  endings[0]!()
+  const texts = await Promise.all(readings)
+  assert.deepEqual(texts.sort(), ['a part', 'cut'], 'the other stream is cut although its handler runs')
+  await until(() => claims.usage.takeAbandoned(10, 1, Date.now() + 1_000_000).length === 0)
+  market.devnet.fund(account.address, { microDollars: 5_000_000n })
+  const refused = await start()
+  assert.deepEqual([refused.status, errorOf(refused), running], [402, 'payer_left_unpaid', 2])
+  assert.equal(await received(), before)
 })

@@ -4,15 +4,25 @@ import { decodeRequired, Signer } from '@latchkey/x402/client'
 import { UptoProgram } from '@latchkey/x402-wire'
 import type { Market } from './market.test.helper.js'
 
+type AuthorizationOptions = {
+  readonly rounds: bigint
+  /** The number of a devnet account. */
+  readonly account?: number
+  readonly signer?: Signer.Signer
+}
+
+function accountSigner(market: Market, account: number): Signer.Signer {
+  return Signer.fromMnemonic(market.devnet.accounts[account]!.mnemonic)
+}
+
 /** A header with an authorization for the first offer of a 402 response, valid for this many rounds. */
 export async function authorizationFor(
   market: Market,
   unpaid: Response,
-  { rounds, account = 0 }: { rounds: bigint; account?: number },
+  { rounds, account = 0, signer = accountSigner(market, account) }: AuthorizationOptions,
 ): Promise<string> {
   const required = decodeRequired(unpaid.headers.get('payment-required')!)
   const accepted = required.accepts[0]!
-  const signer = Signer.fromMnemonic(market.devnet.accounts[account]!.mnemonic)
   const { lastRound, genesisHash } = await market.chain.algod.parameters()
   const terms = {
     payer: signer.address,
