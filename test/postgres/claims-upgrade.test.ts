@@ -19,6 +19,8 @@ async function schemaOfVersion1(): Promise<string> {
   const schema = `upgrade_${++schemas}`
   await migratePostgres('seller', { address, schema })
   await admin.query(`
+    DROP FUNCTION ${schema}.take_abandoned, ${schema}.leave_unpaid, ${schema}.note_work, ${schema}.is_unpaid;
+    DROP TABLE ${schema}.metered_work, ${schema}.unpaid_payers;
     DROP FUNCTION ${schema}.claim_purchase;
     DROP TABLE ${schema}.purchases;
     DROP FUNCTION ${schema}.claim_fenced, ${schema}.renew_claims, ${schema}.begin_claim;
@@ -60,7 +62,7 @@ test('PostgresClaims: tables of version 1 keep their id, and the runtime role ca
   const { rows } = await admin.query(`SELECT id FROM ${schema}.seller`)
   await server.createRole(schema)
   const report = await migratePostgres('seller', { address, schema, runtimeRole: schema })
-  assert.deepEqual([report.from, report.to], [1, 3])
+  assert.deepEqual([report.from, report.to], [1, 4])
   const store = await PostgresClaims.open({ address: asRole(address, schema), schema, maxConnections: 1 })
   assert.equal(store.id, (rows[0] as { id: string }).id)
   const lease = { owner: 'a', binding: 'b', proof: 'none', nowMs: 0, leaseMs: 1_000, network: 'n' } as const

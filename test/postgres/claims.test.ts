@@ -15,6 +15,8 @@ async function age(schema: string, ms: number): Promise<void> {
   try {
     const by = `${Math.ceil(ms)} * interval '1 millisecond'`
     await client.query(`UPDATE ${schema}.claims SET until_at = until_at - ${by}, answer_until = answer_until - ${by};
+      UPDATE ${schema}.metered_work SET until_at = until_at - ${by};
+      UPDATE ${schema}.unpaid_payers SET until_at = until_at - ${by};
       UPDATE ${schema}.passes SET until_at = until_at - ${by}`)
   } finally {
     await client.end()

@@ -17,6 +17,7 @@ import { purchasesConformance } from './purchasesConformance.test.helper.js'
 import { renewalsConformance } from './renewalsConformance.test.helper.js'
 import { salesConformance } from './salesConformance.test.helper.js'
 import { unnumbered } from './unnumbered.test.helper.js'
+import { usageConformance } from './usageConformance.test.helper.js'
 
 export type StoreOptions = { readonly maxHeldBytes?: number; readonly maxSales?: number }
 
@@ -72,6 +73,7 @@ export function claimsConformance(kind: ClaimsKind): void {
   renewalsConformance(kind)
   passesConformance(kind)
   purchasesConformance(kind)
+  usageConformance(kind)
   if (kind.hasSales) salesConformance(kind)
 }
 

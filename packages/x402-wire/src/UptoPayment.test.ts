@@ -34,7 +34,11 @@ test('an authorization is read with its terms, and its id is its lease', () => {
   assert.equal(authorization.id, unsigned.id)
   assert.ok(UptoPayment.isId(authorization.id))
   assert.deepEqual(UptoPayment.leaseOfId(authorization.id), unsigned.terms.lease)
-  assert.equal(unsigned.terms.lastValid, 5_000n + 27n, 'long enough for 60 seconds')
+  assert.equal(
+    unsigned.terms.lastValid,
+    5_000n + 75n,
+    'long enough for 60 seconds of work, and for sending and settling',
+  )
   assert.notEqual(authorize().unsigned.id, unsigned.id, 'each has a nonce of its own')
 })
 

@@ -14,7 +14,7 @@ import {
   UptoProgram,
   type UptoTerms,
 } from '@latchkey/algorand'
-import { validityRounds } from './buildPayment.js'
+import { minRoundSeconds, validityRounds } from './buildPayment.js'
 import { WireError } from './errors.js'
 import type { PaymentRequirements } from './parsePayment.js'
 import { decodeBase64 } from './texts.js'
@@ -44,6 +44,10 @@ export type Authorization = {
 
 /** A transfer is valid for at most this many rounds. */
 export const maxValidityRounds: bigint = UptoProgram.maxValidityRounds
+/** How long the settlement may take after the work. */
+export const settleSeconds = 60
+/** How long the buyer may take between building an authorization and sending it, for example to have it approved. */
+const sendSeconds = 60
 const idPrefix = 'upto-'
 const idPattern = /^upto-[A-Z2-7]{52}$/
 const noncePattern = /^[A-Za-z0-9+/]{22}==$/
@@ -225,10 +229,24 @@ export type UnsignedAuthorization = {
   readonly firstValid: bigint
 }
 
+/**
+ * How many rounds an authorization must still be valid for when it arrives: the longest work, `maxTimeoutSeconds` of the
+ * requirement, and the settlement after it, at the fastest rounds of a public network.
+ */
+export function requiredRounds({ maxTimeoutSeconds }: Pick<AuthorizationOrder, 'maxTimeoutSeconds'>): bigint {
+  return roundsIn(maxTimeoutSeconds + settleSeconds)
+}
+
+/** How many rounds may pass in a time on a public network. */
+export function roundsIn(seconds: number): bigint {
+  return BigInt(Math.ceil(seconds / minRoundSeconds))
+}
+
 /** Chooses a nonce, and derives the terms for the buyer to sign. */
 export function buildAuthorization(order: AuthorizationOrder): UnsignedAuthorization {
   const { payer, payTo, assetId, maxAmount, facilitator, genesisHash, lastRound } = order
-  const lastValid = lastRound + BigInt(validityRounds(order))
+  const maxTimeoutSeconds = order.maxTimeoutSeconds + settleSeconds + sendSeconds
+  const lastValid = lastRound + BigInt(validityRounds({ ...order, maxTimeoutSeconds }))
   const nonce = Bytes.random(UptoProgram.nonceLength)
   const terms = { payer, payTo, assetId, maxAmount, facilitator, genesisHash, lastValid }
   const lease = UptoProgram.leaseOf(terms, nonce)

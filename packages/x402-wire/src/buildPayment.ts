@@ -41,7 +41,7 @@ export type BuiltPayment = {
 }
 
 /** Public networks have not produced rounds faster than this. Local networks may. */
-const minRoundSeconds = 2.5
+export const minRoundSeconds = 2.5
 /** Covers the round in progress and a round that may have passed since the node was queried. */
 const spareRounds = 3
 const maxRounds = 1_000

@@ -10,7 +10,10 @@ import { dollar, type Market, newAddress } from './market.test.helper.js'
 
 export type Handler = (request: IncomingMessage, response: ServerResponse, payment: Payment) => unknown
 export type UptoShop = { url: string; seller: string; gate: Gate; received: () => Promise<bigint> }
-export type UptoShopOptions = Partial<GateOptions> & { price?: Partial<Extract<Accept['price'], { upTo: unknown }>> }
+export type UptoShopOptions = Partial<GateOptions> & {
+  price?: Partial<Extract<Accept['price'], { upTo: unknown }>>
+  maxTimeoutSeconds?: number
+}
 
 /** An account that can be paid in dollars. */
 export function newSeller(market: Market): string {
@@ -25,10 +28,10 @@ export async function openShop(
   market: Market,
   t: TestContext,
   handler: Handler,
-  { price, ...more }: UptoShopOptions = {},
+  { price, maxTimeoutSeconds, ...more }: UptoShopOptions = {},
 ): Promise<UptoShop> {
   const seller = newSeller(market)
-  const accepts: Accept = { price: { upTo: '$0.50', ...price }, payTo: seller }
+  const accepts: Accept = { price: { upTo: '$0.50', ...price }, payTo: seller, maxTimeoutSeconds }
   const gate = await market.gate({ routes: { '/model': { accepts } }, ...more })
   const server = createServer(
     paymentGate(gate, (request, response) => handler(request, response, paymentOf(request)!)),

@@ -103,3 +103,4 @@ export {
   type SaleStore,
   SalesError,
 } from './store/Sales.js'
+export { MemoryUsage, type MeteredWork, type UnpaidWork, type UsageStore } from './store/UsageStore.js'

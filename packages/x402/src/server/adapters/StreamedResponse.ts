@@ -72,6 +72,7 @@ export class StreamedResponse {
       }
       if (status >= 400) this.#cancel()
     })
+    admission.cut?.addEventListener('abort', () => this.#cutOff(), { once: true })
     sendBeforeDestroy(request, response, () => {
       // Node destroys the socket of a request whose client is leaving. Later, it is the handler that fails.
       if (this.#isGone || !(this.#hidden?.isAborted ?? request.aborted)) this.#fail()
@@ -126,6 +127,14 @@ export class StreamedResponse {
     this.#fail()
     cutResponse(this.#options.response, destroy)
     return this.#response
+  }
+
+  /** The time of a metered response is up. Its charge is settled, and nothing more is sent. */
+  #cutOff(): void {
+    // A response that the handler has ended was charged then, and is sent to its end.
+    if (this.#isOver) return
+    this.#isOver = true
+    cutResponse(this.#options.response, () => void this.#own.destroy())
   }
 
   /** The handler breaks off its response. */

@@ -9,7 +9,7 @@ import { cutDirect, watchDelivery } from '#node-response'
 import { warn } from '../../errors.js'
 import { type Admission, isSentOnce } from '../exchange/Admission.js'
 import { overridesHeader } from '../exchange/Usage.js'
-import { addTo, changed, type HeaderList, json, remade } from '../gate/responses.js'
+import { addTo, changed, type HeaderList, json, remade, tooLate } from '../gate/responses.js'
 import type { NodeBindings } from './honoContext.js'
 import type { DirectOutput } from './node-response/NodeResponses.js'
 import { webStream } from './webStream.js'
@@ -78,6 +78,10 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
   // The response carries a connection and cannot be recreated.
   const { webSocket } = response as { webSocket?: unknown }
   if (response.status === 101 || (webSocket !== undefined && webSocket !== null)) return response
+  if (admission.cut?.aborted) {
+    void response.body?.cancel().catch(() => {})
+    return tooLate(true)
+  }
   const { status } = response
   const headers = new Headers(response.headers)
   const own = [...headers]
@@ -123,6 +127,16 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
       if (!isSentOnce(admission)) await admission.disconnected()
     },
   })
+  admission.cut?.addEventListener(
+    'abort',
+    () => {
+      onOver(false)
+      stream.cut()
+      // A client that reads slowly would otherwise get what the server has buffered.
+      cutDirect(bindings)
+    },
+    { once: true },
+  )
   // Some servers read the body of a response to HEAD, others do not.
   if (method === 'HEAD') {
     stream.drain()

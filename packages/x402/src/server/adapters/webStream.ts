@@ -22,6 +22,8 @@ export type WebStream = {
   readonly drain: () => void
   /** Call this if the client has left without cancelling the body. */
   readonly leave: () => void
+  /** Breaks off the body, unless it has ended. Neither `onEnd` nor `onFailure` is called after that. */
+  readonly cut: () => void
 }
 
 export function webStream(source: ReadableStream<Uint8Array>, options: WebStreamOptions): WebStream {
@@ -83,6 +85,11 @@ export function webStream(source: ReadableStream<Uint8Array>, options: WebStream
     void drain()
     void options.onLeave().then(giveUp, giveUp)
   }
+  const cut = (): void =>
+    finish(() => {
+      void reader.cancel().catch(() => {})
+      if (!isUnread) controller.error(new Error('the time of the response is up'))
+    })
   const body = new ReadableStream<Uint8Array>(
     {
       start: (own) => {
@@ -94,5 +101,5 @@ export function webStream(source: ReadableStream<Uint8Array>, options: WebStream
     // Nothing is read before it is requested.
     { highWaterMark: 0 },
   )
-  return { body, drain: () => void drain(), leave }
+  return { body, drain: () => void drain(), leave, cut }
 }

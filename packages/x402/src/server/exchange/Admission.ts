@@ -57,6 +57,11 @@ export type Admission = {
    * undefined. The header `Settlement-Overrides` is removed before the response is sent.
    */
   readonly isMetered?: boolean | undefined
+  /**
+   * Aborted when the time of a metered response that is streamed is up. What was used is charged. Break off the
+   * response then, so that the client does not take it for complete: nothing more may be sent.
+   */
+  readonly cut?: AbortSignal | undefined
   /** Call it with the handler's headers when a metered response begins to be streamed. */
   readonly noteHeaders?: ((headers: HeaderList) => void) | undefined
   /** Runs the handler inside the span of its request; undefined if nothing is traced. */

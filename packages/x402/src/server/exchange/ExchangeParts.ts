@@ -5,7 +5,6 @@ import type { GateResponse } from './Admission.js'
 import type { Facilitators } from './Facilitators.js'
 import type { Renewals, Unfinished } from './Renewals.js'
 import type { SignedReceipts } from './SignedReceipts.js'
-import type { UnpaidPayers } from './Usage.js'
 
 /** The parts of a gate that its exchanges share. */
 export type ExchangeParts = {
@@ -25,8 +24,6 @@ export type ExchangeParts = {
   readonly onError: (error: unknown) => void
   /** Called when a facilitator reports that another gate has a payment. Never throws. */
   readonly onClaimedElsewhere: (transactionId: string) => void
-  /** Payers whose work was done and whose charge then could not be settled. */
-  readonly unpaid: UnpaidPayers
 }
 
 /** The outcome of deciding on a request, for a purchase that the buyer named. */

@@ -9,30 +9,41 @@ import type { SettleResponse } from '@latchkey/x402-wire'
 import { PartyError } from '../../errors.js'
 import type { CancelReason } from '../gate/DecidingHooks.js'
 import * as responses from '../gate/responses.js'
-import { newId } from '../routes/GateRequest.js'
-import type { ClaimEnd, ClaimResult, HeldAnswer } from '../store/Claims.js'
+import type { HeldAnswer, StoredPurchase } from '../store/Claims.js'
 import type { Admission, Decision, GateResponse } from './Admission.js'
+import { ExchangeClaim } from './ExchangeClaim.js'
 import type { ExchangeOutcome, ExchangeParts } from './ExchangeParts.js'
-import { handlerMs, holdMarginMs, keepClaimRounds, ledgerProblem, type PaidRequest, settleMs } from './PaidRequest.js'
+import { chargedOf, MeteredCharge } from './MeteredCharge.js'
+import {
+  handlerMs,
+  holdMarginMs,
+  ledgerProblem,
+  leftUnpaid,
+  type PaidRequest,
+  settleMs,
+  validityProblem,
+} from './PaidRequest.js'
 import { type LedgerStatus, lookUpPayment } from './Payment.js'
 import { PaymentHooks } from './PaymentHooks.js'
-import type { Lease } from './Renewals.js'
 import { pendingReceipt, settlePayment, settleStreamed, verifyPayment } from './settlePayment.js'
 import { nextStates, type State } from './transitions.js'
-import { storedCharge, UsageError, withCharge, withoutCharge } from './Usage.js'
+import { UsageError, withoutCharge } from './Usage.js'
 
 export class PaidExchange {
   readonly #gate: ExchangeParts
   readonly #paid: PaidRequest
   readonly #hooks: PaymentHooks | undefined
+  /** Undefined for a fixed price. */
+  readonly #metered: MeteredCharge | undefined
   #state: State = 'offered'
   /** Set by `verify`. */
   #ledger!: LedgerStatus
   /** Whether the payment was claimed here before. */
   #isKnown = false
   /** The claim of this request. Set by `claim`. */
-  #lease!: Lease
-  #claimed!: ClaimResult
+  #own!: ExchangeClaim
+  /** Why `claim` found no claim for this request. */
+  #taken: 'taken' | StoredPurchase | undefined
   #isVerified = false
   /** Set by `settle`. */
   #receipt: SettleResponse | undefined
@@ -42,23 +53,20 @@ export class PaidExchange {
   #slowTimer: ReturnType<typeof setTimeout> | undefined
   #onHandlerEnd = (): void => {}
   #disconnection: Promise<void> | undefined
-  /** Whether the answer could not be stored and was dropped. Its claim then stays used up. */
-  #isAnswerDropped = false
-  /** The charge of a price by usage, set when the handler has ended. */
-  #charge: bigint | undefined
 
   constructor(gate: ExchangeParts, paid: PaidRequest) {
     this.#gate = gate
     this.#paid = paid
+    this.#metered = MeteredCharge.of(gate, paid)
     this.#hooks = gate.hooks && new PaymentHooks(gate.hooks, paid, gate.onError)
   }
 
   /** Needed for a purchase that the buyer named. */
   get outcome(): ExchangeOutcome {
     const isExpired = this.#ledger?.state === 'expired'
-    const [claimed, isBusy] = [this.#claimed as ClaimResult | undefined, this.#state === 'busy']
-    const obstacle = isBusy ? 'busy' : isExpired ? 'expired' : claimed?.type === 'taken' ? 'taken' : undefined
-    const purchase = claimed?.type === 'purchased' ? claimed.purchase : undefined
+    const isTaken = this.#taken === 'taken'
+    const obstacle = this.#state === 'busy' ? 'busy' : isExpired ? 'expired' : isTaken ? 'taken' : undefined
+    const purchase = this.#taken === 'taken' ? undefined : this.#taken
     return { purchase, isVerified: this.#isVerified, obstacle }
   }
 
@@ -81,7 +89,7 @@ export class PaidExchange {
     const { chain, payment } = this.#paid
     this.#ledger = await lookUpPayment(chain, payment)
     this.#isKnown = await this.#gate.claims.has(payment.transactionId)
-    const invalid = ledgerProblem(this.#ledger, this.#paid, { isKnown: this.#isKnown, unpaid: this.#gate.unpaid })
+    const invalid = ledgerProblem(this.#ledger, this.#paid, this.#isKnown) ?? (await this.#metered?.payerProblem())
     if (invalid !== undefined) return this.#refuse(invalid.code, invalid.message)
     // A payment claimed here was verified before, and would now be refused as already used.
     if (this.#isKnown || !this.#isAsked) return undefined
@@ -96,41 +104,30 @@ export class PaidExchange {
 
   /** Stores the claim, so that the payment opens no other request. */
   async #claim(): Promise<GateResponse | undefined> {
-    const { request, chain, requirement, payment, binding, proof, event } = this.#paid
     // A client that has disconnected is not charged.
-    if (request.request.signal.aborted) return this.#refuse('Payment required')
-    const { state, round } = this.#ledger
-    const { result, lease } = await this.#gate.renewals.claim(payment.transactionId, {
-      owner: newId(),
-      binding,
-      proof,
-      nowMs: Date.now(),
-      leaseMs: handlerMs(requirement) + settleMs,
-      network: chain.caip2,
-      round,
-      forgetRound: payment.lastValid + keepClaimRounds,
-      // A payment that was settled elsewhere is refused, and is not a sale here.
-      sale: state === 'unsubmitted' || this.#isKnown ? this.#gate.events.saleOf(event, 'verified', round) : undefined,
-      purchase: this.#paid.purchase,
-    })
-    this.#claimed = result
+    if (this.#paid.request.request.signal.aborted) return this.#refuse('Payment required')
+    const result = await ExchangeClaim.take(this.#gate, this.#paid, { ...this.#ledger, isKnown: this.#isKnown })
+    if (result instanceof ExchangeClaim) {
+      this.#enter('claimed')
+      this.#own = result
+      return undefined
+    }
     if (result.type === 'purchased') {
+      this.#taken = result.purchase
       this.#enter('refused')
       return this.#respond(responses.otherPurchase())
     }
     if (result.type === 'taken') {
+      this.#taken = 'taken'
       return this.#refuse('payment_already_used', 'this payment was already used for a request')
     }
-    if (result.type === 'busy') return this.#busy()
-    this.#enter('claimed')
-    this.#lease = lease
-    return undefined
+    return this.#busy()
   }
 
   /** Ends the claim if the request must not continue with it. */
   async #check(): Promise<GateResponse | undefined> {
     const { claimsId, isOfEarlierClaim } = this.#paid
-    const isNew = this.#claimed.type === 'new'
+    const { isNew } = this.#own
     // The facilitator was asked on behalf of the lost claims, and grants what belongs to them.
     if (this.#gate.claims.id !== claimsId) {
       await this.#release(isNew ? 'forgotten' : 'open')
@@ -148,6 +145,11 @@ export class PaidExchange {
       await this.#release('open')
       return this.#paid.refuse('invalid_upto_avm_payload_validity', 'the payment has expired')
     }
+    const short = this.#isAnswered ? undefined : validityProblem(this.#ledger, this.#paid)
+    if (short !== undefined) {
+      await this.#release('open')
+      return this.#paid.refuse(short.code, short.message)
+    }
     if (!this.#isAsked || !this.#isKnown || this.#isAnswered) return undefined
     const problem = await this.#askFacilitator().catch(async (error: unknown) => {
       await this.#release('open')
@@ -160,25 +162,25 @@ export class PaidExchange {
 
   /** Has the payment settled. The facilitator answers the same however often it is asked. */
   async #settle(): Promise<GateResponse | undefined> {
-    const { facilitators, renewals, events, onError, onClaimedElsewhere } = this.#gate
+    const { facilitators, events, onError, onClaimedElsewhere } = this.#gate
     const { request, payment, event, required } = this.#paid
     // Another request may have the claim by now. A handler's answer was stored a moment ago, which has checked that.
-    if (this.#state !== 'answered' && !renewals.isHeld(this.#lease)) return this.#letGo()
+    if (this.#state !== 'answered' && !this.#own.isHeld) return this.#letGo()
     this.#enter('settling')
     const { state, settledRound } = this.#ledger
     const isOnLedger = state === 'settled'
-    const charge = this.#charge
+    const charge = this.#metered?.amount
     const settling = { ...this.#paid, requestId: request.id, isOnLedger, settledRound, charge, facilitators, onError }
-    const send = this.#paid.usage?.isStreamed === true ? settleStreamed : settlePayment
+    const send = this.#isSentFirst ? settleStreamed : settlePayment
     const settle = () => Tracing.span('gate.settle', { kind: 'client' }, () => send(settling))
     const phase = this.#paid.isSettledFirst ? 'before-handler' : 'after-handler'
     const hooks = isOnLedger ? undefined : this.#hooks
     const result = await (hooks === undefined ? settle() : hooks.settle(phase, state === 'submitted', settle))
+    await this.#metered?.record(result)
     if (result.state === 'settled') {
       this.#enter('settled')
       this.#receipt = result.receipt
-      const { amount = '', transaction: settlement } = result.receipt
-      events.settled(event, result.round, charge === undefined ? undefined : { amount, settlement })
+      events.settled(event, result.round, charge === undefined ? undefined : chargedOf(result.receipt))
       return undefined
     }
     if (result.state === 'pending') {
@@ -188,10 +190,10 @@ export class PaidExchange {
     }
     if (result.isClaimedElsewhere) onClaimedElsewhere(payment.transactionId)
     const { errorReason, errorMessage } = result.receipt
-    if (charge !== undefined && charge > 0n && !result.isWithheld) this.#gate.unpaid.add(payment.payer, errorReason!)
     // An earlier request may have had the payment settled.
-    const isKept = result.isWithheld === true && this.#claimed.type !== 'new'
+    const isKept = result.isWithheld === true && !this.#own.isNew
     if (isKept) events.pending(event)
+    else if (result.short !== undefined) events.settled(event, result.short.round, chargedOf(result.short.receipt))
     else events.refused(event, { code: errorReason!, message: errorMessage! })
     await this.#release(isKept ? 'open' : 'forgotten')
     return this.#respond(responses.notSettled(result.receipt, required))
@@ -201,36 +203,42 @@ export class PaidExchange {
   async #start(): Promise<GateResponse | undefined> {
     const isSettled = this.#receipt !== undefined
     // Another request may get the claim before the handler ends.
-    if (isSettled && performance.now() > this.#lease.startMs + settleMs) return this.#letGo()
-    if (!(await this.#begin())) return this.#busy()
+    if (isSettled && performance.now() > this.#own.startMs + settleMs) return this.#letGo()
+    const begun = await this.#begin().catch(async (error: unknown) => {
+      await this.#release('open')
+      throw error
+    })
+    if (begun === 'busy') return this.#busy()
+    if (begun === 'unpaid') {
+      await this.#release(this.#own.isNew ? 'forgotten' : 'open')
+      return this.#paid.refuse(leftUnpaid.code, leftUnpaid.message)
+    }
     this.#enter('running')
     if (!isSettled) this.#gate.events.verified(this.#paid.event)
     return undefined
   }
 
-  /** Records the start of a handler that must not run twice. */
-  async #begin(): Promise<boolean> {
+  /** Records the start of a handler that must not run twice, and of work that is charged after it is done. */
+  async #begin(): Promise<'begun' | 'busy' | 'unpaid'> {
     const { isUpgrade, isSafe } = this.#paid.request
     // A payment opens one connection.
-    if (isUpgrade) return this.#end('served')
+    if (isUpgrade) return (await this.#own.end('served')) ? 'begun' : 'busy'
     // A stream that breaks is produced again, even after its gate was killed: its start is not recorded.
-    if (this.#isStreamed) return this.#gate.renewals.isHeld(this.#lease)
-    if (isSafe) return true
-    try {
-      return await this.#gate.renewals.begin(this.#lease)
-    } catch (error) {
-      await this.#release('open')
-      throw error
-    }
+    if (this.#isStreamed) return this.#own.isHeld ? 'begun' : 'busy'
+    const isOnce = !isSafe || this.#isSentFirst
+    if (isOnce && !(await this.#own.begin())) return 'busy'
+    const isRefused = (await this.#metered?.begin(() => this.#expire())) === false
+    return isRefused ? 'unpaid' : 'begun'
   }
 
   #admission(): Admission {
-    const { request, requirement, payment, event } = this.#paid
-    this.#handlerEndMs = performance.now() + handlerMs(requirement)
+    const { request, payment, event } = this.#paid
+    this.#handlerEndMs = performance.now() + handlerMs(this.#paid)
+    this.#metered?.watch()
     if (this.#isOnce || (this.#isStreamed && !request.isUpgrade)) {
       // A stream that runs longer than its claim does not open a second one.
-      const onSlow = (): unknown => (this.#isOnce ? this.#replace() : this.#end('served'))
-      this.#slowTimer = setTimeout(onSlow, handlerMs(requirement))
+      const onSlow = (): unknown => (this.#isOnce ? this.#replace() : this.#own.end('served'))
+      this.#slowTimer = setTimeout(onSlow, handlerMs(this.#paid))
       this.#slowTimer.unref?.()
     }
     const settled = this.#receipt
@@ -239,7 +247,8 @@ export class PaidExchange {
       transactionId: payment.transactionId,
       payment: () => event.status.current,
       settled,
-      isStreamed: this.#isStreamed || this.#paid.usage?.isStreamed === true,
+      isStreamed: this.#isStreamed || this.#isSentFirst,
+      cut: this.#metered?.cut,
       ...this.#paid.usage?.admissionMembers,
       headers: settled === undefined ? responses.corsHeaders(request.request, this.#gate.cors) : this.#paidHeaders,
       settle: (answer) => this.#answer(answer),
@@ -255,12 +264,12 @@ export class PaidExchange {
   /** Takes the handler's answer. */
   async #answer(answer: HeldAnswer | undefined): Promise<{ headers: responses.HeaderList } | GateResponse> {
     const isSettled = this.#receipt !== undefined
-    // A metered stream has been sent. It is charged as long as its authorization is valid.
-    const isLate = !isSettled && this.#paid.usage?.isStreamed !== true && performance.now() > this.#handlerEndMs
+    // A metered stream that has been sent is charged.
+    const isLate = !isSettled && !this.#isSentFirst && performance.now() > this.#handlerEndMs
     if (isLate) await this.#cancel()
     if (!this.#isRunning) return this.#respond(responses.tooLate(isSettled))
     try {
-      this.#charge = this.#paid.usage?.chargeOf(answer)
+      this.#metered?.take(answer)
     } catch (error) {
       if (!(error instanceof UsageError)) throw error
       this.#gate.onError(error)
@@ -269,47 +278,53 @@ export class PaidExchange {
     }
     this.#endHandler('answered')
     const plain = answer && responses.heldAnswer(answer)
-    const held = plain && this.#charge !== undefined ? withCharge(plain, this.#charge) : plain
+    const held = this.#metered === undefined ? plain : await this.#metered.finish(plain)
     try {
       // Another request has the claim, and its answer is the one that counts.
-      if (held !== undefined && !(await this.#hold(held))) {
+      if (held !== undefined && !(await this.#own.hold(held))) {
         if (this.#hooks !== undefined) await this.#hooks.cancel('handler_failed')
         return this.#busy()
       }
     } catch (error) {
       this.#gate.onError(error)
-      if (!isSettled) {
+      if (!isSettled && !this.#isSentFirst) {
         // Nothing is charged for an answer that would be lost with the connection.
         this.#reportCancelled()
-        await this.#release(this.#claimed.type === 'new' ? 'forgotten' : 'open')
+        await this.#release(this.#own.isNew ? 'forgotten' : 'open')
         if (this.#hooks !== undefined) await this.#hooks.cancel('handler_failed')
         return this.#respond(responses.unavailable(503))
       }
       // The answer would be lost if the store and the buyer were both unreachable.
-      if (this.#isOnce && held !== undefined) this.#holdLater(held)
+      const untilMs = this.#own.startMs + handlerMs(this.#paid) + settleMs - holdMarginMs
+      if (this.#isOnce && held !== undefined) this.#own.holdLater(held, untilMs)
     }
     const refusal = (isSettled ? undefined : await this.#settle()) ?? (await this.#deliver())
     if (refusal !== undefined) return refusal
     return { headers: isSettled ? this.#paidHeaders : await this.#headersOf(this.#receipt!) }
   }
 
+  /** The response was cut, because it could not be charged for much longer. What was used is charged now. */
+  async #expire(): Promise<void> {
+    if (this.#isRunning) await this.#answer(undefined)
+  }
+
   /** Uses the payment up. Its answer is sent after that, and kept for a while. */
   async #deliver(): Promise<GateResponse | undefined> {
-    if (!(await this.#end('served'))) return this.#busy()
+    if (!(await this.#own.end('served'))) return this.#busy()
     this.#enter('delivered')
     return undefined
   }
 
   /** Sends the answer of an earlier request after its payment is settled. */
   async #redeliver(): Promise<Decision> {
-    const stored = this.#claimed.type === 'held' ? this.#claimed.answer : undefined
+    const stored = this.#own.answer
     const answer = stored ?? (await this.#replace())
     if (stored === undefined) {
       const { transactionId } = this.#paid.payment
       const message = `the response paid for by ${transactionId} was lost, and its handler does not run again`
       this.#gate.onError(new PartyError('answer_lost', message))
     }
-    if (this.#paid.usage !== undefined) this.#charge = storedCharge(stored)
+    await this.#metered?.takeEarlier(stored)
     const refusal = (await this.#settle()) ?? (await this.#deliver())
     if (refusal !== undefined) return refusal
     const sent = this.#paid.usage === undefined ? answer : withoutCharge(answer)
@@ -320,10 +335,11 @@ export class PaidExchange {
   /** The handler failed. A payment that was sent before may be on the ledger now or later, so its claim is kept. */
   async #cancel(reason: CancelReason = 'handler_failed'): Promise<void> {
     if (!this.#isRunning) return
-    const isKept = this.#receipt !== undefined || this.#claimed.type !== 'new'
+    const isKept = this.#receipt !== undefined || !this.#own.isNew
     this.#endHandler(isKept ? 'open' : 'refused')
     if (this.#receipt === undefined) this.#reportCancelled()
-    await this.#end(isKept ? 'open' : 'forgotten')
+    await this.#metered?.drop()
+    await this.#own.end(isKept ? 'open' : 'forgotten')
     if (this.#hooks !== undefined) await this.#hooks.cancel(reason)
   }
 
@@ -340,23 +356,26 @@ export class PaidExchange {
       }
     })
     if (!this.#isRunning) return
+    if (this.#isSentFirst) return this.#expire()
     if (isSafe || this.#isStreamed) return this.#cancel()
     this.#endHandler('open')
-    await this.#holdReplacement()
-    await this.#end('open')
+    await this.#own.holdReplacement()
+    await this.#own.end('open')
     if (this.#hooks !== undefined) await this.#hooks.cancel('handler_failed')
   }
 
   /** Replaces an answer that no gate has. The replacement is stored, so that each repeat gets the same one. */
   async #replace(): Promise<HeldAnswer> {
     this.#enter('lost')
-    return this.#holdReplacement()
+    return this.#own.holdReplacement()
   }
 
   /** The client did not get the whole answer, and may send the payment again. */
   async #reopen(): Promise<void> {
+    // A response that is charged after it was sent is sent once.
+    if (this.#isSentFirst) return
     // The claim of a busy request may be its own after all, if the store failed.
-    if (this.#isAnswerDropped || (this.#state !== 'delivered' && this.#state !== 'busy')) return
+    if (this.#own?.isAnswerDropped || (this.#state !== 'delivered' && this.#state !== 'busy')) return
     await this.#release('open')
   }
 
@@ -393,10 +412,15 @@ export class PaidExchange {
 
   /** Whether the answer of an earlier request is sent, because the handler must not run again. */
   get #isAnswered(): boolean {
-    if (this.#claimed.type !== 'held') return false
+    if (this.#own.result.type !== 'held') return false
     // A stream whose copy had no room is produced again, like one that is too long for a copy.
-    const isMadeAgain = this.#paid.request.isSafe || this.#paid.isStreamed
-    return this.#claimed.answer !== undefined || !isMadeAgain
+    const isMadeAgain = (this.#paid.request.isSafe || this.#paid.isStreamed) && !this.#isSentFirst
+    return this.#own.answer !== undefined || !isMadeAgain
+  }
+
+  /** Whether the response is sent while the handler produces it, and charged after that. */
+  get #isSentFirst(): boolean {
+    return this.#metered?.isSentFirst === true
   }
 
   get #isStreamed(): boolean {
@@ -425,44 +449,14 @@ export class PaidExchange {
   #reportCancelled(): void {
     const [{ events }, { event }] = [this.#gate, this.#paid]
     if (this.#ledger.state === 'settled') events.settled(event, this.#ledger.settledRound)
-    else if (this.#claimed.type === 'new') events.cancelled(event)
+    else if (this.#own.isNew) events.cancelled(event)
     else events.pending(event)
-  }
-
-  /** @returns false if another request has the claim */
-  async #hold(answer: HeldAnswer): Promise<boolean> {
-    const { transactionId, owner, fence } = this.#lease
-    return (await this.#gate.claims.hold(transactionId, owner, answer, fence)) !== false
-  }
-
-  #holdLater(answer: HeldAnswer): void {
-    const untilMs = this.#lease.startMs + handlerMs(this.#paid.requirement) + settleMs - holdMarginMs
-    const onLost = (): void => {
-      this.#isAnswerDropped = true
-    }
-    this.#gate.unfinished.holdLater(this.#lease, { answer, untilMs, onLost })
-  }
-
-  /** Never throws. */
-  async #holdReplacement(): Promise<HeldAnswer> {
-    const replacement = responses.lostAnswer(this.#paid.payment.transactionId)
-    await this.#hold(replacement).catch(this.#gate.onError)
-    return replacement
   }
 
   /** Ends a claim that the payment may be sent with again, or deletes it. */
   async #release(end: 'open' | 'forgotten'): Promise<void> {
     this.#enter(end === 'open' ? 'open' : 'refused')
-    await this.#end(end)
-  }
-
-  /**
-   * Never throws, because a settled payment must be answered even if the store fails.
-   *
-   * @returns false if another request has the claim, or may have it; the answer must then not be sent
-   */
-  #end(end: ClaimEnd): Promise<boolean> {
-    return this.#gate.unfinished.finish(this.#lease, end)
+    await this.#own.end(end)
   }
 
   async #headersOf(receipt: SettleResponse): Promise<responses.HeaderList> {

@@ -8,6 +8,7 @@ import {
   type PaymentRequired,
   type PaymentRequirements,
   PaymentSecret,
+  UptoPayment,
 } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
 import type { EventPayment, EventRequest } from '../gate/GateEvents.js'
@@ -28,7 +29,7 @@ import {
   PaymentStatus,
   readLedgerPayment,
 } from './Payment.js'
-import { type UnpaidPayers, Usage } from './Usage.js'
+import { Usage } from './Usage.js'
 
 /** A way to pay for a route. */
 export type RouteAccept = { readonly accept: Accept; readonly chain: Chain }
@@ -290,29 +291,31 @@ export const holdMarginMs = 30_000
 /** How long a claim is kept after its payment has expired. */
 export const keepClaimRounds = 1_000n
 
-/** How long the handler of a payment may take. */
-export function handlerMs({ maxTimeoutSeconds }: PaymentRequirements): number {
-  return maxTimeoutSeconds * 1000 + graceMs
+/**
+ * How long the handler of a payment may take. The handler of a price by usage gets no more than its authorization
+ * covers.
+ */
+export function handlerMs({ requirement, usage }: Pick<PaidRequest, 'requirement' | 'usage'>): number {
+  return requirement.maxTimeoutSeconds * 1000 + (usage === undefined ? graceMs : 0)
 }
 
 /** A transaction is valid for at most 1,000 rounds, and a node may lag behind the buyer's node. */
 const maxAheadRounds = 2_000n
 
-type Known = {
-  /** Whether the payment was claimed here before. */
-  readonly isKnown: boolean
-  readonly unpaid: UnpaidPayers
-}
+/** Why a payment opens nothing. */
+export type LedgerProblem = { readonly code: string; readonly message: string }
 
 /**
- * Returns why the payment opens nothing, by its rounds or its payer, before a facilitator is asked; undefined if a
- * facilitator decides.
+ * Returns why the payment opens nothing, by its rounds, before a facilitator is asked; undefined if a facilitator
+ * decides.
  */
 export function ledgerProblem(
-  { state, round }: LedgerStatus,
-  { payment, usage }: Pick<PaidRequest, 'payment' | 'usage'>,
-  { isKnown, unpaid }: Known,
-): { readonly code: string; readonly message: string } | undefined {
+  ledger: LedgerStatus,
+  paid: Pick<PaidRequest, 'payment' | 'usage' | 'requirement'>,
+  isKnown: boolean,
+): LedgerProblem | undefined {
+  const { state, round } = ledger
+  const { payment, usage } = paid
   const code = usage === undefined ? 'invalid_exact_avm_payload_validity' : 'invalid_upto_avm_payload_validity'
   // An authorization that was claimed here may have been settled in time, and its answer may be held.
   if (state === 'expired' && !(usage !== undefined && isKnown)) return { code, message: 'the payment has expired' }
@@ -320,9 +323,22 @@ export function ledgerProblem(
   if (state === 'unsubmitted' && payment.lastValid > round + maxAheadRounds) {
     return { code, message: 'the payment is not valid yet' }
   }
-  if (usage !== undefined && unpaid.has(payment.payer)) {
-    const message = 'an earlier payment of this account was withdrawn after the work'
-    return { code: 'payer_left_unpaid', message }
-  }
-  return undefined
+  return isKnown ? undefined : validityProblem(ledger, paid)
+}
+
+/** Returns why the handler must not run: the authorization would expire before the longest work can be settled. */
+export function validityProblem(
+  { round }: LedgerStatus,
+  { payment, usage, requirement }: Pick<PaidRequest, 'payment' | 'usage' | 'requirement'>,
+): LedgerProblem | undefined {
+  const firstAllowed = round + UptoPayment.requiredRounds(requirement)
+  if (usage === undefined || payment.lastValid >= firstAllowed) return undefined
+  const message = `the authorization is valid until round ${payment.lastValid}; sign one that is valid until round ${firstAllowed} or later`
+  return { code: 'upto_validity_too_short', message }
+}
+
+/** The refusal of a payer that left earlier work unpaid. */
+export const leftUnpaid: LedgerProblem = {
+  code: 'payer_left_unpaid',
+  message: 'an earlier payment of this account could not be settled after the work',
 }

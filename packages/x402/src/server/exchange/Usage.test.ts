@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lostAnswer } from '../gate/responses.js'
-import { storedCharge, UnpaidPayers, Usage, type UsageOptions, withCharge, withoutCharge } from './Usage.js'
+import { storedCharge, Usage, type UsageOptions, withCharge, withoutCharge } from './Usage.js'
 
 const options: UsageOptions = {
   asset: '7',
@@ -66,15 +66,4 @@ test('a charge is stored with its answer, and an answer that was lost is not cha
   assert.deepEqual(withoutCharge(stored), answer)
   assert.equal(withCharge(answer, undefined), answer)
   for (const one of [undefined, answer, lostAnswer('upto-A')]) assert.equal(storedCharge(one), 0n)
-})
-
-test('an account whose charge was refused is remembered for an hour', () => {
-  let nowMs = 0
-  const unpaid = new UnpaidPayers(() => nowMs)
-  unpaid.add('A', 'settlement_pending')
-  assert.equal(unpaid.has('A'), false, 'the ledger has not decided')
-  unpaid.add('A', 'invalid_upto_avm_settlement_failed')
-  assert.deepEqual([unpaid.has('A'), unpaid.has('B')], [true, false])
-  nowMs = 60 * 60 * 1000
-  assert.equal(unpaid.has('A'), false)
 })

@@ -2,7 +2,7 @@
  * The amount that a handler charges of an authorized maximum, for the scheme `upto`: by `payment.charge`, or by the
  * response header `Settlement-Overrides` of the published packages.
  */
-import { Amount, BoundedMap, Json } from '@latchkey/algorand'
+import { Amount, Json } from '@latchkey/algorand'
 import { type Price, Prices, parseJson } from '@latchkey/x402-wire'
 import { PartyError } from '../../errors.js'
 import type { HeldAnswer } from '../store/Claims.js'
@@ -61,6 +61,16 @@ export class Usage {
     const override = this.#override === undefined ? undefined : this.#overrideUnits(this.#override)
     if (override !== undefined) return this.#checked(override)
     return this.#charge ?? (this.#options.whenUnset === 'maximum' ? this.maxAmount : 0n)
+  }
+
+  /** The charge so far, for a handler that runs. A header that cannot be parsed charges nothing. */
+  soFar(): bigint {
+    try {
+      return this.total()
+    } catch (error) {
+      if (error instanceof UsageError) return 0n
+      throw error
+    }
   }
 
   /**
@@ -164,36 +174,4 @@ export function storedCharge(answer: HeldAnswer | undefined): bigint {
 /** A charge that a handler cannot make. Nothing is charged then. */
 export class UsageError extends PartyError<'invalid_charge'> {
   override name = 'UsageError'
-}
-
-const refusedMs = 60 * 60 * 1000
-/** Bounded, because accounts are cheap. The oldest is forgotten first. */
-const maxPayers = 10_000
-
-/** The codes of a charge that the ledger refuses, although it would have accepted the maximum before the work. */
-const withdrawn: ReadonlySet<string> = new Set([
-  'invalid_upto_avm_settlement_failed',
-  'invalid_upto_avm_simulation_failed',
-])
-
-/**
- * Payers that withdrew an authorization after the work, for example by spending its lease. The gate does no further work
- * for them by usage for a while, so that an account gets at most what it has authorized at one time.
- */
-export class UnpaidPayers {
-  readonly #untilMs = new BoundedMap<string, number>(maxPayers)
-  readonly #nowMs: () => number
-
-  constructor(nowMs: () => number = () => performance.now()) {
-    this.#nowMs = nowMs
-  }
-
-  /** @param code the code of the settlement that failed */
-  add(payer: string, code: string): void {
-    if (withdrawn.has(code)) this.#untilMs.set(payer, this.#nowMs() + refusedMs)
-  }
-
-  has(payer: string): boolean {
-    return this.#nowMs() < (this.#untilMs.get(payer) ?? Number.NEGATIVE_INFINITY)
-  }
 }

@@ -38,9 +38,14 @@ export type SettlementResult =
       readonly isClaimedElsewhere: boolean
       /** Whether a hook of the seller refused, so that no facilitator was asked. */
       readonly isWithheld?: boolean | undefined
+      /** The settlement, if less was charged than the gate asked for. */
+      readonly short?: Charge | undefined
     }
   /** Not decided yet. The buyer may send the same payment again. */
   | { readonly state: 'pending'; readonly receipt: SettleResponse; readonly status: 502 | 503 }
+
+/** A charge on the ledger. */
+type Charge = { readonly receipt: SettleResponse; readonly round?: bigint | undefined }
 
 /** The facilitator's code for a payment that another gate or another resource has claimed. */
 const alreadyClaimed = 'payment_already_claimed'
@@ -133,15 +138,15 @@ async function chargeResult(
   response: SettleResponse,
   isTrusted: boolean,
 ): Promise<SettlementResult> {
-  const { chain, payment, charge, onError } = options
+  const { chain, payment, onError } = options
   if (!response.success) {
     const isUndecided = /pending|confirmation|unexpected/.test(String(response.errorReason))
     return isUndecided ? pending(options, 503, 'the payment is not confirmed yet') : failed(options, response)
   }
   const { transaction, amount } = response
   const said = typeof amount === 'string' && /^[0-9]{1,20}$/.test(amount) ? BigInt(amount) : undefined
-  const isNothing = said === 0n && (isTrusted || charge === 0n)
-  if (isNothing) return charged(options, 0n, '')
+  // A facilitator that charged nothing, although it was asked to, was asked by another party before.
+  if (said === 0n) return charged(options, 0n, '')
   if (isTrusted && said !== undefined && said <= payment.authorization!.terms.maxAmount) {
     return charged(options, said, transaction, toldRound(response))
   }
@@ -153,16 +158,21 @@ async function chargeResult(
   return pending(options, 502, 'the facilitator reports the payment as settled, but it is not on the ledger')
 }
 
+/** The result of a charge on the ledger. Less than the gate asked for counts as not paid. */
 function charged(
-  options: Pick<SettlePaymentOptions, 'payment' | 'requirement'>,
+  options: SettlePaymentOptions & { readonly charge: bigint },
   amount: bigint,
   transaction: string,
   round?: bigint | undefined,
 ): SettlementResult {
-  const { payment, requirement } = options
+  const { payment, requirement, charge } = options
   const { payer } = payment
   const { network } = requirement
-  return { state: 'settled', receipt: { success: true, transaction, network, payer, amount: `${amount}` }, round }
+  const receipt: SettleResponse = { success: true, transaction, network, payer, amount: `${amount}` }
+  if (amount >= charge) return { state: 'settled', receipt, round }
+  const errorMessage = `another request had ${amount} base units settled, less than the charge of ${charge}`
+  const refused = failed(options, { errorReason: usedElsewhere.code, errorMessage } as SettleResponse)
+  return { ...refused, short: { receipt, round } } as SettlementResult
 }
 
 /** An untrusted facilitator reports success, so the ledger must have the payment. */

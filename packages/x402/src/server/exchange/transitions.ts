@@ -7,7 +7,7 @@ export const transitions = {
   claimed: {
     check: ['open', 'refused'],
     settle: ['settling', 'busy'],
-    start: ['running', 'busy', 'open'],
+    start: ['running', 'busy', 'open', 'refused'],
     replace: ['lost'],
   },
   settling: { settle: ['settled', 'open', 'refused'] },

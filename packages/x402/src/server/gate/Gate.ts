@@ -24,7 +24,7 @@ import { noteGranted, notePayment, PaymentStatus } from '../exchange/Payment.js'
 import { Renewals, Unfinished } from '../exchange/Renewals.js'
 import { SignedOffers } from '../exchange/SignedOffers.js'
 import { SignedReceipts } from '../exchange/SignedReceipts.js'
-import { UnpaidPayers } from '../exchange/Usage.js'
+import { UsageRecovery } from '../exchange/UsageRecovery.js'
 import { Passes, type PassOffer } from '../passes/Passes.js'
 import { Paywall } from '../paywall/Paywall.js'
 import * as GateRequest from '../routes/GateRequest.js'
@@ -86,6 +86,8 @@ export class Gate {
   readonly #sales: SalesLog
   readonly #events: GateEvents
   readonly #recovery: SalesRecovery | undefined
+  /** Undefined if no route has a price by usage. */
+  readonly #usageRecovery: UsageRecovery | undefined
   /** Undefined if no route has passes. */
   readonly #passes: Passes | undefined
   readonly #signedOffers: SignedOffers | undefined
@@ -114,6 +116,7 @@ export class Gate {
     this.#sales = new SalesLog(this.#claims.sales, this.#onError)
     this.#events = new GateEvents(this.#notifications, this.#sales)
     this.#recovery = this.#recoveryOf(options)
+    this.#usageRecovery = this.#usageRecoveryOf(options)
     const renewals = new Renewals({ claims: this.#claims, onError: this.#onError })
     this.#exchange = {
       events: this.#events,
@@ -127,7 +130,6 @@ export class Gate {
       respond: (request, response) => this.#respond(request, response),
       onError: this.#onError,
       onClaimedElsewhere: safely((transactionId: string) => this.#warnOfClaim(transactionId)),
-      unpaid: new UnpaidPayers(),
     }
     this.#passes = Passes.of({
       passes: options.passes,
@@ -162,6 +164,7 @@ export class Gate {
       await gate.#checkHeader(key, route)
     }
     gate.#recovery?.start()
+    gate.#usageRecovery?.start()
     return gate
   }
 
@@ -174,6 +177,7 @@ export class Gate {
    */
   async close({ timeoutMs = 5_000 }: { timeoutMs?: number | undefined } = {}): Promise<void> {
     this.#recovery?.stop()
+    this.#usageRecovery?.stop()
     const endMs = performance.now() + timeoutMs
     await this.#notifications.close(timeoutMs)
     await this.#sales.close(Math.max(100, endMs - performance.now()))
@@ -197,6 +201,10 @@ export class Gate {
       const scheme = schemeOf(accept)
       if (scheme === 'upto' && passes !== undefined && passes !== false) {
         throw new OptionsError('a price by usage cannot have passes', 'Remove `passes` or `upTo`.')
+      }
+      if (scheme === 'upto' && this.#claims.usage === undefined) {
+        const hint = 'Use a store of this package, or implement `usage`.'
+        throw new OptionsError('the claims store does not support prices by usage', hint)
       }
       if (scheme === 'upto' && this.#identifiers.has(key)) {
         const hint = 'Set `paymentIdentifier: false` on the route.'
@@ -399,6 +407,16 @@ export class Gate {
       onError,
       hasHook: onSettled !== undefined,
     })
+  }
+
+  #usageRecoveryOf({ chains, routes }: GateOptions): UsageRecovery | undefined {
+    const { usage: store } = this.#claims
+    const isByUsage = Object.entries(routes).some(([key, route]) =>
+      acceptsOf(route, key).some((accept) => schemeOf(accept) === 'upto'),
+    )
+    if (!isByUsage || store === undefined) return undefined
+    const [facilitators, events, onError] = [this.#facilitators, this.#events, this.#onError]
+    return new UsageRecovery({ store, facilitators, chains: chainList(chains), events, onError })
   }
 
   /** Limited in frequency, because anyone can trigger this warning with their own payments. */

@@ -89,6 +89,11 @@ export class GateEvents {
     this.#notifications.emit('onSettled', event, { prepare, onDelivered: () => this.#log.delivered(event.id) })
   }
 
+  /** Records the outcome of a sale whose gate ended. A hook is told by the recovery of sales. */
+  recovered(sale: Sale): void {
+    this.#log.add(sale)
+  }
+
   /** The ledger has not decided. */
   pending(event: EventPayment): void {
     event.status.change({ state: 'pending' })

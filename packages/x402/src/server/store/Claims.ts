@@ -5,6 +5,7 @@
 import { Bytes } from '@latchkey/algorand'
 import { MemoryPasses, type PassStore } from './PassStore.js'
 import { MemorySales, type Sale, type SaleStore } from './Sales.js'
+import { MemoryUsage, type UsageStore } from './UsageStore.js'
 
 /** The whole response of a handler, held for its buyer. */
 export type HeldAnswer = {
@@ -89,6 +90,8 @@ export type ClaimStore = {
   readonly hasPurchases?: boolean | undefined
   /** Stores passes. Routes cannot have passes without it. */
   readonly passes?: PassStore | undefined
+  /** Stores metered work and unpaid payers. Routes cannot have prices by usage without it. */
+  readonly usage?: UsageStore | undefined
   /** Stores sales, for the seller's page and for hooks that were not called. A store without it keeps none. */
   readonly sales?: SaleStore | undefined
   /** Releases the resources of the store. */
@@ -257,6 +260,7 @@ export class MemoryClaims implements ClaimStore {
   readonly #answers: MemoryAnswers
   readonly #purchases = new Map<string, StoredPurchase>()
   readonly hasPurchases = true
+  readonly usage = new MemoryUsage()
   readonly sales: MemorySales
   readonly renewals: ClaimRenewals = {
     renew: (claims, leaseMs, nowMs) => this.#renew(claims, nowMs + leaseMs),

@@ -15,6 +15,7 @@ import {
 } from '../Claims.js'
 import { PostgresPasses } from './PostgresPasses.js'
 import { PostgresSales, saleJson } from './PostgresSales.js'
+import { PostgresUsage } from './PostgresUsage.js'
 import { sellerMigrations } from './sellerMigrations.js'
 
 /** Options of {@link PostgresClaims}. */
@@ -67,6 +68,7 @@ export class PostgresClaims implements ClaimStore {
   readonly id: string
   readonly passes: PostgresPasses
   readonly sales: PostgresSales
+  readonly usage: PostgresUsage
   readonly hasPurchases = true
   readonly renewals: ClaimRenewals = {
     renew: (claims, leaseMs) => this.#renew(claims, leaseMs),
@@ -89,6 +91,7 @@ export class PostgresClaims implements ClaimStore {
     this.#statements = statementsOf(connection.quotedSchema)
     this.passes = new PostgresPasses(connection)
     this.sales = new PostgresSales(connection, options.maxSales)
+    this.usage = new PostgresUsage(connection)
   }
 
   /**

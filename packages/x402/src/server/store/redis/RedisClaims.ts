@@ -23,6 +23,7 @@ import {
   renewScript,
 } from './claimScripts.js'
 import { RedisPasses } from './RedisPasses.js'
+import { RedisUsage } from './RedisUsage.js'
 
 /** Options of {@link RedisClaims}. */
 export type RedisClaimsOptions = RedisOptions & {
@@ -55,6 +56,7 @@ type Lease = { readonly id: string; endMs: number }
  */
 export class RedisClaims implements ClaimStore {
   readonly passes: RedisPasses
+  readonly usage: RedisUsage
   readonly hasPurchases = true
   readonly renewals: ClaimRenewals = {
     renew: (claims, leaseMs) => this.#renew(claims, leaseMs),
@@ -71,6 +73,7 @@ export class RedisClaims implements ClaimStore {
     this.#id = id
     this.#maxHeldBytes = options.maxHeldBytes ?? defaultMaxHeldBytes
     this.passes = new RedisPasses(connection)
+    this.usage = new RedisUsage(connection)
   }
 
   /**

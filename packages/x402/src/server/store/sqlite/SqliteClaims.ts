@@ -17,6 +17,7 @@ import {
 import { SqlitePasses } from './SqlitePasses.js'
 import { SqlitePurchases } from './SqlitePurchases.js'
 import { SqliteSales, salesSchema, claimsVersion as version } from './SqliteSales.js'
+import { SqliteUsage } from './SqliteUsage.js'
 
 /** Version 1, from before answers were held. */
 const firstSchema = `
@@ -82,6 +83,7 @@ export class SqliteClaims implements ClaimStore {
   readonly id: string
   readonly passes: SqlitePasses
   readonly sales: SqliteSales
+  readonly usage: SqliteUsage
   readonly hasPurchases = true
   readonly renewals: ClaimRenewals = {
     renew: (claims, leaseMs, nowMs) => this.#renew(claims, nowMs + leaseMs),
@@ -113,6 +115,7 @@ export class SqliteClaims implements ClaimStore {
     this.#purchases = naming(path, () => new SqlitePurchases(this.#database))
     const inTransaction = <T>(work: () => T): T => this.#inTransaction(work)
     this.sales = new SqliteSales({ database: this.#database, inTransaction, maxSales, path })
+    this.usage = new SqliteUsage({ database: this.#database, inTransaction, path })
   }
 
   has(transactionId: string): boolean {

@@ -1,0 +1,127 @@
+/** The charge of a price by usage: its work while it runs, its amount when it has ended, and what became of it. */
+import type { SettleResponse } from '@latchkey/x402-wire'
+import * as responses from '../gate/responses.js'
+import type { HeldAnswer } from '../store/Claims.js'
+import type { UsageStore } from '../store/UsageStore.js'
+import type { ExchangeParts } from './ExchangeParts.js'
+import { MeteredStream } from './MeteredStream.js'
+import { type LedgerProblem, leftUnpaid, type PaidRequest } from './PaidRequest.js'
+import type { Charged } from './Payment.js'
+import type { SettlementResult } from './settlePayment.js'
+import { storedCharge, type Usage, withCharge } from './Usage.js'
+import { refuseMs } from './UsageRecovery.js'
+
+export class MeteredCharge {
+  readonly #gate: ExchangeParts
+  readonly #paid: PaidRequest
+  readonly #usage: Usage
+  /** Routes cannot have prices by usage without it. */
+  readonly #store: UsageStore
+  /** The limits of a response that is sent before it is charged. Set by `begin`. */
+  #stream: MeteredStream | undefined
+  #amount: bigint | undefined
+
+  private constructor(gate: ExchangeParts, paid: PaidRequest, usage: Usage) {
+    this.#gate = gate
+    this.#paid = paid
+    this.#usage = usage
+    this.#store = gate.claims.usage!
+  }
+
+  /** Undefined for a fixed price. */
+  static of(gate: ExchangeParts, paid: PaidRequest): MeteredCharge | undefined {
+    return paid.usage === undefined ? undefined : new MeteredCharge(gate, paid, paid.usage)
+  }
+
+  /** The amount to charge in base units; undefined while the handler runs. */
+  get amount(): bigint | undefined {
+    return this.#amount
+  }
+
+  /** Whether the response is sent while the handler produces it, and charged after that. */
+  get isSentFirst(): boolean {
+    return this.#usage.isStreamed
+  }
+
+  /** Aborted when nothing more may be sent. */
+  get cut(): AbortSignal | undefined {
+    return this.#stream?.cut
+  }
+
+  /** Returns why the payer gets no work that is charged after it is done. */
+  async payerProblem(): Promise<LedgerProblem | undefined> {
+    return (await this.#store.isUnpaid(this.#paid.payment.payer, Date.now())) ? leftUnpaid : undefined
+  }
+
+  /**
+   * Stores the work of a response that is sent before it is charged.
+   *
+   * @param onCut called when the response was cut, and what was used must be charged
+   * @returns false if the payer is refused
+   */
+  async begin(onCut: () => Promise<void>): Promise<boolean> {
+    if (!this.isSentFirst) return true
+    const { events, onError } = this.#gate
+    this.#stream = await MeteredStream.begin({
+      store: this.#store,
+      paid: this.#paid,
+      sale: events.saleOf(this.#paid.event, 'verified'),
+      onCut: () => void onCut().catch(onError),
+      onError,
+    })
+    return this.#stream !== undefined
+  }
+
+  /** The handler runs. */
+  watch(): void {
+    this.#stream?.watch()
+  }
+
+  /**
+   * The handler has ended.
+   *
+   * @throws UsageError for a charge that cannot be made
+   */
+  take(answer: HeldAnswer | undefined): void {
+    this.#amount = this.#usage.chargeOf(answer)
+  }
+
+  /**
+   * Stores the amount of a response that was sent. Returns the answer to hold, with its amount. A response that was
+   * sent, and of which there is no copy, is not produced again.
+   */
+  async finish(answer: HeldAnswer | undefined): Promise<HeldAnswer | undefined> {
+    await this.#stream?.finish(this.#amount!)
+    const lost = this.isSentFirst ? responses.lostAnswer(this.#paid.payment.transactionId) : undefined
+    const held = answer ?? lost
+    return held && withCharge(held, this.#amount)
+  }
+
+  /** The handler failed, and nothing is charged. Never throws. */
+  async drop(): Promise<void> {
+    await this.#stream?.drop().catch(this.#gate.onError)
+  }
+
+  /** Takes the amount of an earlier request. If its gate was killed while it was sent, what was used until then. */
+  async takeEarlier(stored: HeldAnswer | undefined): Promise<void> {
+    const running = await this.#store.chargeOf(this.#paid.payment.transactionId)
+    this.#amount = running ?? storedCharge(stored)
+  }
+
+  /** Records the outcome. Never throws: work that stays in the store is settled again. */
+  async record(result: SettlementResult): Promise<void> {
+    const { transactionId, payer } = this.#paid.payment
+    const isUnpaid = result.state === 'failed' && result.isWithheld !== true && (this.#amount ?? 0n) > 0n
+    try {
+      if (isUnpaid) await this.#store.leaveUnpaid({ transactionId, payer, refuseMs }, Date.now())
+      else if (this.isSentFirst && result.state !== 'pending') await this.#store.end(transactionId)
+    } catch (error) {
+      this.#gate.onError(error)
+    }
+  }
+}
+
+/** The charge in a receipt. */
+export function chargedOf({ amount = '', transaction: settlement }: SettleResponse): Charged {
+  return { amount, settlement }
+}

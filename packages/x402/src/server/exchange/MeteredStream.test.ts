@@ -1,0 +1,156 @@
+/** The limits of a response that is charged after it was sent. */
+import assert from 'node:assert/strict'
+import test, { after } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Chain } from '../../chain/Chain.js'
+import type { Sale } from '../store/Sales.js'
+import { MemoryUsage, type UsageStore } from '../store/UsageStore.js'
+import { MeteredStream, type MeteredStreamOptions, type StreamTimes } from './MeteredStream.js'
+import { Usage } from './Usage.js'
+
+const times: StreamTimes = { watchMs: 5, noteMs: 10, silenceMs: 100 }
+const refuseMs = 60_000
+
+// The timers of a stream do not keep a process alive.
+const alive = setInterval(() => {}, 1_000)
+after(() => clearInterval(alive))
+
+type Ledger = { round: bigint; isSilent: 'failing' | 'hanging' | undefined }
+
+/** A stream that is valid until round 200, on a ledger whose round the test sets. */
+async function opened({ store = new MemoryUsage() as UsageStore, maxTimeoutSeconds = 60 } = {}) {
+  const ledger: Ledger = { round: 100n, isSilent: undefined }
+  const chain = {
+    parameters: async () => {
+      if (ledger.isSilent === 'failing') throw new Error('no node responds')
+      if (ledger.isSilent === 'hanging') await new Promise(() => {})
+      return { lastRound: ledger.round }
+    },
+  } as unknown as Chain
+  const usage = new Usage({ asset: '7', decimals: 6, maxAmount: 500n, whenUnset: 'nothing', isStreamed: true })
+  const errors: unknown[] = []
+  let cuts = 0
+  let onCut = (): void => {}
+  const cut = new Promise<void>((resolve) => {
+    onCut = resolve
+  })
+  const paid = {
+    chain,
+    usage,
+    payload: { extensions: { large: 'x'.repeat(10_000) } },
+    requirement: { maxTimeoutSeconds },
+    claimant: 'gate',
+    payment: { transactionId: 'upto-A', payer: 'P', firstValid: 0n, lastValid: 200n },
+  } as unknown as MeteredStreamOptions['paid']
+  const stream = await MeteredStream.begin({
+    store,
+    paid,
+    sale: {} as Sale,
+    onCut: () => {
+      cuts++
+      onCut()
+    },
+    onError: (error) => errors.push(error),
+    times,
+  })
+  return { stream, ledger, usage, store, errors, cut, cuts: () => cuts }
+}
+
+test('a stream continues while its authorization can be charged, and its charge is stored', async () => {
+  const { stream, ledger, usage, store, cuts } = await opened()
+  assert.equal(await store.chargeOf('upto-A'), 0n, 'stored before the handler runs')
+  stream!.watch()
+  usage.charge({ asset: '7', amount: '30' })
+  ledger.round = 176n
+  while ((await store.chargeOf('upto-A')) !== 30n) await sleep(5)
+  await sleep(50)
+  assert.deepEqual([stream!.cut.aborted, cuts()], [false, 0])
+  await stream!.finish(40n)
+  assert.equal(await store.chargeOf('upto-A'), 40n)
+  ledger.round = 300n
+  await sleep(50)
+  assert.equal(cuts(), 0, 'nothing is watched after the end')
+})
+
+test('a stream is cut when too few rounds are left to settle', async () => {
+  const { stream, ledger, cut, cuts } = await opened()
+  stream!.watch()
+  ledger.round = 177n
+  await cut
+  assert.equal(stream!.cut.aborted, true)
+  await sleep(50)
+  assert.equal(cuts(), 1, 'once')
+})
+
+test('a stream is cut when its time is up', async () => {
+  const { stream, cut } = await opened({ maxTimeoutSeconds: 0.1 })
+  stream!.watch()
+  await cut
+  assert.equal(stream!.cut.aborted, true)
+})
+
+test('a stream is cut when no node responds', async () => {
+  for (const isSilent of ['failing', 'hanging'] as const) {
+    const { stream, ledger, cut } = await opened()
+    ledger.isSilent = isSilent
+    stream!.watch()
+    await cut
+    assert.equal(stream!.cut.aborted, true)
+  }
+})
+
+test('a stream is cut when its charge cannot be stored', async () => {
+  const memory = new MemoryUsage()
+  let isFull = false
+  const store: UsageStore = {
+    isUnpaid: (...call) => memory.isUnpaid(...call),
+    note: (...call) => {
+      if (isFull) throw new Error('the disk is full')
+      return memory.note(...call)
+    },
+    chargeOf: (id) => memory.chargeOf(id),
+    end: (id) => memory.end(id),
+    leaveUnpaid: (...call) => memory.leaveUnpaid(...call),
+    takeAbandoned: (...call) => memory.takeAbandoned(...call),
+  }
+  const { stream, cut, errors } = await opened({ store })
+  isFull = true
+  stream!.watch()
+  await cut
+  assert.ok(errors.length > 0)
+  await stream!.finish(5n)
+  assert.equal(await store.chargeOf('upto-A'), 0n, 'the end of a stream does not depend on the store')
+})
+
+test('a stream is cut when another stream of its payer has ended unpaid, and no other begins', async () => {
+  const { stream, store, cut } = await opened()
+  stream!.watch()
+  await store.leaveUnpaid({ transactionId: 'upto-B', payer: 'P', refuseMs }, Date.now())
+  await cut
+  assert.equal((await opened({ store })).stream, undefined)
+})
+
+test('nothing is stored after the work was dropped', async () => {
+  const memory = new MemoryUsage()
+  let release = (): void => {}
+  const slow: UsageStore = Object.assign(Object.create(memory) as UsageStore, {
+    note: async (...call: Parameters<MemoryUsage['note']>) => {
+      await new Promise<void>((resolve) => {
+        release = resolve
+        if (!isSlow) resolve()
+      })
+      return memory.note(...call)
+    },
+    end: (id: string) => memory.end(id),
+    chargeOf: (id: string) => memory.chargeOf(id),
+  })
+  let isSlow = false
+  const { stream } = await opened({ store: slow })
+  isSlow = true
+  stream!.watch()
+  await sleep(50)
+  const dropped = stream!.drop()
+  release()
+  await dropped
+  assert.equal(memory.chargeOf('upto-A'), undefined)
+})

@@ -1,0 +1,110 @@
+import { now, type RedisConnection, refusedWhenFull, script } from '../../../db/redis/RedisConnection.js'
+import { type MeteredWork, maxUnpaidPayers, type UnpaidWork, type UsageStore } from '../UsageStore.js'
+
+/** An authorization is valid for about an hour. Its work is of no use long after that. */
+const keepMs = 86_400_000
+
+/**
+ * Work is a hash, and `work` contains its ids by the time at which its gate counts as ended. `unpaid` contains the
+ * payers by the time until which they are refused. Keys: the prefix.
+ */
+const head = `${now}
+local prefix = KEYS[1]
+local workOf = function(id) return prefix .. 'w:' .. id end
+local work, unpaid = prefix .. 'work', prefix .. 'unpaid'
+local isUnpaid = function(payer)
+  local untilMs = redis.call('ZSCORE', unpaid, payer)
+  return untilMs and tonumber(untilMs) > now
+end
+local outlive = function(key, ms) if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, ms) end end
+local drop = function(id)
+  redis.call('DEL', workOf(id))
+  redis.call('ZREM', work, id)
+end
+`
+
+const isUnpaidScript = script(`${head}return isUnpaid(ARGV[1]) and 1 or 0`)
+
+const noteScript = script(`${refusedWhenFull}${head}
+local id, payer, lease = ARGV[1], ARGV[2], tonumber(ARGV[5])
+if isUnpaid(payer) then return 0 end
+redis.call('HSET', workOf(id), 'payer', payer, 'charge', ARGV[3], 'order', ARGV[4])
+redis.call('PEXPIRE', workOf(id), lease + ${keepMs})
+redis.call('ZADD', work, now + lease, id)
+outlive(work, lease + ${keepMs})
+return 1
+`)
+
+const chargeScript = script(`${head}return redis.call('HGET', workOf(ARGV[1]), 'charge')`)
+
+const endScript = script(`${head}
+drop(ARGV[1])
+return 1
+`)
+
+const leaveScript = script(`${head}
+drop(ARGV[1])
+redis.call('ZREMRANGEBYSCORE', unpaid, '-inf', now)
+redis.call('ZADD', unpaid, now + tonumber(ARGV[3]), ARGV[2])
+redis.call('ZREMRANGEBYRANK', unpaid, 0, -${maxUnpaidPayers + 1})
+outlive(unpaid, tonumber(ARGV[3]))
+return 1
+`)
+
+const takeScript = script(`${head}
+local taken = {}
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', work, '-inf', '(' .. now, 'LIMIT', 0, tonumber(ARGV[1]))) do
+  local found = redis.call('HMGET', workOf(id), 'payer', 'charge', 'order')
+  if found[1] then
+    redis.call('ZADD', work, now + tonumber(ARGV[2]), id)
+    for _, value in ipairs({ id, found[1], found[2], found[3] }) do taken[#taken + 1] = value end
+  else
+    redis.call('ZREM', work, id)
+  end
+end
+return taken
+`)
+
+/** Metered work on the server of the claims. The clock of the server decides. */
+export class RedisUsage implements UsageStore {
+  readonly #connection: RedisConnection
+
+  constructor(connection: RedisConnection) {
+    this.#connection = connection
+  }
+
+  async isUnpaid(payer: string): Promise<boolean> {
+    return (await this.#run(isUnpaidScript, [payer])) === 1
+  }
+
+  async note({ transactionId, payer, charge, order }: MeteredWork, leaseMs: number): Promise<boolean> {
+    return (await this.#run(noteScript, [transactionId, payer, charge.toString(), order, leaseMs])) === 1
+  }
+
+  async chargeOf(transactionId: string): Promise<bigint | undefined> {
+    const charge = await this.#run(chargeScript, [transactionId])
+    return charge === null || charge === undefined ? undefined : BigInt(String(charge))
+  }
+
+  async end(transactionId: string): Promise<void> {
+    await this.#run(endScript, [transactionId])
+  }
+
+  async leaveUnpaid({ transactionId, payer, refuseMs }: UnpaidWork): Promise<void> {
+    await this.#run(leaveScript, [transactionId, payer, refuseMs])
+  }
+
+  async takeAbandoned(limit: number, leaseMs: number): Promise<MeteredWork[]> {
+    const values = ((await this.#run(takeScript, [limit, leaseMs])) as readonly unknown[]).map(String)
+    const work: MeteredWork[] = []
+    for (let index = 0; index < values.length; index += 4) {
+      const [transactionId, payer, charge, order] = values.slice(index, index + 4) as [string, string, string, string]
+      work.push({ transactionId, payer, charge: BigInt(charge), order })
+    }
+    return work
+  }
+
+  #run(what: ReturnType<typeof script>, args: readonly (string | number)[]) {
+    return this.#connection.run(what, [this.#connection.prefix], args)
+  }
+}

@@ -1,0 +1,74 @@
+/** Conformance tests for metered work and unpaid payers in every claim store. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { MeteredWork } from '@latchkey/x402/server'
+import type { ClaimsKind, OpenClaims } from './claimsConformance.test.helper.js'
+
+const leaseMs = 60_000
+const refuseMs = 3_600_000
+
+const workOf = (id: string, change: Partial<MeteredWork> = {}): MeteredWork => {
+  return { transactionId: id, payer: `payer of ${id}`, charge: 0n, order: `{"of":"${id} ü"}`, ...change }
+}
+
+/** The usage of a store, seen by each of its connections. */
+const viewsOf = ({ store, others }: OpenClaims) => [store, ...others].map(({ usage }) => usage!)
+
+export function usageConformance(kind: ClaimsKind): void {
+  test(`${kind.name}: a payer that left work unpaid is refused by every replica, for a while`, async (t) => {
+    const opened = await kind.open(t)
+    const views = viewsOf(opened)
+    const [first] = views
+    assert.equal(await first!.note(workOf('a'), leaseMs, opened.nowMs()), true)
+    await first!.leaveUnpaid({ transactionId: 'a', payer: 'payer of a', refuseMs }, opened.nowMs())
+    for (const view of views) {
+      assert.equal(await view.isUnpaid('payer of a', opened.nowMs()), true)
+      assert.equal(await view.isUnpaid('payer of b', opened.nowMs()), false)
+      assert.equal(await view.chargeOf('a'), undefined, 'the work has ended')
+      const other = workOf('c', { payer: 'payer of a' })
+      assert.equal(await view.note(other, leaseMs, opened.nowMs()), false, 'further work stops')
+      assert.equal(await view.chargeOf('c'), undefined)
+    }
+    await opened.pass(refuseMs - 5_000)
+    assert.equal(await views.at(-1)!.isUnpaid('payer of a', opened.nowMs()), true)
+    await opened.pass(6_000)
+    for (const view of views) assert.equal(await view.isUnpaid('payer of a', opened.nowMs()), false)
+    assert.equal(await first!.note(workOf('c', { payer: 'payer of a' }), leaseMs, opened.nowMs()), true)
+  })
+
+  test(`${kind.name}: the charge of work is the last one, up to 64 bits`, async (t) => {
+    const opened = await kind.open(t)
+    const [first, last] = [viewsOf(opened)[0]!, viewsOf(opened).at(-1)!]
+    assert.equal(await last.chargeOf('a'), undefined)
+    for (const charge of [0n, 77n, 2n ** 64n - 1n]) {
+      await first.note(workOf('a', { charge }), leaseMs, opened.nowMs())
+      assert.equal(await last.chargeOf('a'), charge)
+    }
+    await last.end('a')
+    await last.end('a')
+    assert.equal(await first.chargeOf('a'), undefined)
+  })
+
+  test(`${kind.name}: work of a gate that ended is taken by one replica at a time`, async (t) => {
+    const opened = await kind.open(t)
+    const views = viewsOf(opened)
+    const takeAll = async (limit: number): Promise<MeteredWork[]> => {
+      const taken = await Promise.all(views.map((view) => view.takeAbandoned(limit, leaseMs, opened.nowMs())))
+      return taken.flat().sort((a, b) => (a.transactionId < b.transactionId ? -1 : 1))
+    }
+    const left = [workOf('a', { charge: 5n }), workOf('b', { charge: 2n ** 64n - 1n }), workOf('c')]
+    for (const work of left) await views[0]!.note(work, leaseMs, opened.nowMs())
+    await opened.pass(leaseMs / 2)
+    assert.deepEqual(await takeAll(10), [])
+    await views[0]!.note(workOf('kept'), leaseMs, opened.nowMs())
+    await opened.pass(leaseMs / 2 + 1_000)
+    assert.deepEqual(await takeAll(10), left)
+    assert.deepEqual(await takeAll(10), [], 'leased to the replica that has it')
+    await views[0]!.end('a')
+    await views.at(-1)!.leaveUnpaid({ transactionId: 'b', payer: 'payer of b', refuseMs }, opened.nowMs())
+    await opened.pass(leaseMs + 1_000)
+    assert.deepEqual(await takeAll(10), [workOf('c'), workOf('kept')], 'a replica that ended too')
+    await opened.pass(leaseMs + 1_000)
+    assert.equal((await views[0]!.takeAbandoned(1, leaseMs, opened.nowMs())).length, 1, 'at most the limit')
+  })
+}
