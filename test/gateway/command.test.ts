@@ -124,6 +124,7 @@ test('names what is missing or wrong', async (t) => {
   assert.match(await run(['--config', file], '[]'), /is not a JSON object/)
   assert.match(await run(['--config', file], '{"upstrem":""}'), /unknown member upstrem/)
   assert.match(await run([...both, '--config', file], '{"routes":{"/a":{"prize":1}}}'), /unknown member prize/)
-  const key = '{"routes":{"/a":"$1"},"payTo":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAY5HFKQ","headers":{"A":{"env":"NOT_SET"}}}'
+  const key =
+    '{"routes":{"/a":"$1"},"payTo":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAY5HFKQ","headers":{"A":{"env":"NOT_SET"}}}'
   assert.match(await run([...both, '--config', file], key), /needs the environment variable NOT_SET/)
 })
