@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { BodyBudget, BodyReservation } from './BodyBudget.js'
 import { BodyError, type BodyReader, ChunkedReader, ofLength, type ReserveMemory } from './BodyReader.js'
 import { CloseListeners } from './CloseListeners.js'
-import type { Exchange, PendingBody, Phase } from './Exchange.js'
+import { type Exchange, newExchange, type PendingBody, type Phase } from './Exchange.js'
 import { type ConnectionOptions, lazyEnds } from './Limits.js'
 import { type BodySource, dropConnection, type HostResponse, type RawRequest } from './Message.js'
 import type * as RequestHead from './RequestHead.js'
@@ -196,14 +196,7 @@ export class Connection {
     this.#isUnverified = false
     this.#usedAt = now
     this.#record.start(head.method, head.headers.get(RequestId.lowerCaseName), now)
-    const exchange: Exchange = {
-      head,
-      memory: undefined,
-      reader: undefined,
-      isWhole: false,
-      isOver: false,
-      isTaken: false,
-    }
+    const exchange = newExchange(head)
     const request: RawRequest = {
       method: head.method,
       target: head.target,

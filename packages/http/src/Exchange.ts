@@ -21,3 +21,7 @@ export type Exchange = {
 }
 /** The state of a connection. */
 export type Phase = 'idle' | 'head' | 'handling' | 'body' | 'streaming' | 'ending'
+
+export function newExchange(head: RequestHead.RequestHead): Exchange {
+  return { head, memory: undefined, reader: undefined, isWhole: false, isOver: false, isTaken: false }
+}

@@ -109,6 +109,10 @@ export const errors = {
     message: 'An option of the gate or of one of its routes is not valid.',
     hint: 'The message names the route and the option.',
   },
+  method_in_body: {
+    message: 'The body of a request names another method in the member `_method`, and a service may use that method.',
+    hint: 'Send the request with that method. If the service ignores `_method`, set `methodInBody: "forward"`.',
+  },
   upstream_failed: {
     message: 'The service behind the gateway does not respond, or not as HTTP.',
     hint: 'Check that the upstream is running, and its address. Requests that fail are not charged.',

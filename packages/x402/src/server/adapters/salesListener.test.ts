@@ -28,9 +28,11 @@ function sale(transactionId: string): Sale {
 function endless(onPage: () => void): SaleStore {
   const { sales } = new MemoryClaims()
   const page = Array.from({ length: 1_000 }, () => sale('A'))
+  let count = 0
   const list = (): { sales: Sale[]; next: string } => {
     onPage()
-    return { sales: page, next: '1.A' }
+    count++
+    return { sales: page, next: `after page ${count}` }
   }
   return Object.assign(Object.create(sales) as SaleStore, { list })
 }

@@ -2,8 +2,11 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import { Transform, type Writable } from 'node:stream'
+import { PartyError } from '../../errors.js'
 import type { NodeRequest, NodeResponse } from '../adapters/NodeMessage.js'
-import type { BodyScanner } from './methodInBody.js'
+
+/** Reads the next part of a body. Returns true if the rest must not be sent. */
+export type BodyScanner = (bytes: Uint8Array) => boolean
 
 /** Methods whose requests have no body as a rule (RFC 9110, 8.6). */
 const withoutBody = /^(GET|HEAD|DELETE|OPTIONS|TRACE|CONNECT)$/
@@ -63,13 +66,13 @@ function scanned(scan: BodyScanner, outgoing: ClientRequest): Transform {
   return new Transform({
     transform: (chunk: Buffer, _, done) => {
       if (!scan(chunk)) return done(null, chunk)
-      outgoing.destroy(new MethodInBodyError('the body names another method'))
+      outgoing.destroy(new MethodInBodyError('method_in_body', 'the body names another method'))
     },
   })
 }
 
 /** A body from which a service may read another method than that of its request. */
-export class MethodInBodyError extends Error {
+export class MethodInBodyError extends PartyError<'method_in_body'> {
   override name = 'MethodInBodyError'
 }
 

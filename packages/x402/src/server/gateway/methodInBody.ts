@@ -5,10 +5,7 @@
  */
 import type { NodeRequest } from '../adapters/NodeMessage.js'
 import { isOverrideParameter } from '../routes/MethodOverride.js'
-import { hasBody } from './bodies.js'
-
-/** Reads the next part of a body. Returns true if it completes the name `_method`. */
-export type BodyScanner = (bytes: Uint8Array) => boolean
+import { type BodyScanner, hasBody } from './bodies.js'
 
 /** No spelling of `_method` is longer, except with text before or after it that is ignored. */
 const maxNameBytes = 64

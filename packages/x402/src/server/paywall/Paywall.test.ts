@@ -241,8 +241,7 @@ test('serves transaction parameters from the node, cached', async () => {
 })
 
 test('parameters are 503 with Retry-After without a node', async () => {
-  const world = await stubGate()
-  world.ledger.isDown = true
+  const world = await stubGate({}, { ...newLedger(), isDown: true })
   const response = await get(world, '/a?x402-page=params')
   assert.deepEqual([response.status, response.headers.get('Retry-After')], [503, '5'])
 })
