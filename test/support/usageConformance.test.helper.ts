@@ -36,6 +36,28 @@ export function usageConformance(kind: ClaimsKind): void {
     assert.equal(await first!.note(workOf('c', { payer: 'payer of a' }), leaseMs, opened.nowMs()), true)
   })
 
+  test(`${kind.name}: every replica counts the payers that are refused now, up to a limit`, async (t) => {
+    const opened = await kind.open(t)
+    const views = viewsOf(opened)
+    const leave = (payer: string, view = views[0]!) =>
+      view.leaveUnpaid({ transactionId: `of ${payer}`, payer, refuseMs }, opened.nowMs())
+    const counts = () => Promise.all(views.map((view) => view.countUnpaid(3, opened.nowMs())))
+    const all = (count: number) => views.map(() => count)
+    assert.deepEqual(await counts(), all(0))
+    await leave('a')
+    await opened.pass(refuseMs / 2)
+    await leave('b', views.at(-1))
+    await leave('b')
+    assert.deepEqual(await counts(), all(2))
+    await leave('c')
+    await leave('d')
+    assert.deepEqual(await counts(), all(3), 'at most the limit')
+    await opened.pass(refuseMs / 2 + 1_000)
+    await leave('b')
+    await opened.pass(refuseMs / 2 + 1_000)
+    assert.deepEqual(await counts(), all(1), 'only those whose time is not up')
+  })
+
   test(`${kind.name}: the charge of work is the last one, up to 64 bits`, async (t) => {
     const opened = await kind.open(t)
     const [first, last] = [viewsOf(opened)[0]!, viewsOf(opened).at(-1)!]

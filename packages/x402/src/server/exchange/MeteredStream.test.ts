@@ -104,6 +104,7 @@ test('a stream is cut when its charge cannot be stored', async () => {
   let isFull = false
   const store: UsageStore = {
     isUnpaid: (...call) => memory.isUnpaid(...call),
+    countUnpaid: (...call) => memory.countUnpaid(...call),
     note: (...call) => {
       if (isFull) throw new Error('the disk is full')
       return memory.note(...call)

@@ -22,6 +22,8 @@ export type MeteredWork = {
 export type UsageStore = {
   /** Whether a payer left work unpaid, and is still refused. */
   readonly isUnpaid: (payer: string, nowMs: number) => Promise<boolean> | boolean
+  /** How many payers are refused now. Counts to `limit` and no further. */
+  readonly countUnpaid: (limit: number, nowMs: number) => Promise<number> | number
   /**
    * Stores work that begins or continues. The gate does that at short intervals: work that was not stored for
    * `leaseMs` belongs to a gate that ended. Returns false, and stores nothing, if the payer is refused; the work must
@@ -66,6 +68,15 @@ export class MemoryUsage implements UsageStore {
     return nowMs < (this.#refusedUntilMs.get(payer) ?? Number.NEGATIVE_INFINITY)
   }
 
+  countUnpaid(limit: number, nowMs: number): number {
+    let count = 0
+    for (const untilMs of this.#refusedUntilMs.values()) {
+      if (count === limit) break
+      if (nowMs < untilMs) count++
+    }
+    return count
+  }
+
   note(work: MeteredWork, leaseMs: number, nowMs: number): boolean {
     if (this.isUnpaid(work.payer, nowMs)) return false
     this.#work.set(work.transactionId, { work, untilMs: nowMs + leaseMs })
@@ -82,6 +93,12 @@ export class MemoryUsage implements UsageStore {
 
   leaveUnpaid({ transactionId, payer, refuseMs }: UnpaidWork, nowMs: number): void {
     this.#work.delete(transactionId)
+    // The oldest come first, so that those whose time is up are found at the start.
+    this.#refusedUntilMs.delete(payer)
+    for (const [other, untilMs] of this.#refusedUntilMs) {
+      if (nowMs < untilMs) break
+      this.#refusedUntilMs.delete(other)
+    }
     this.#refusedUntilMs.set(payer, nowMs + refuseMs)
   }
 

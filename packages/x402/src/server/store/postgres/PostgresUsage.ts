@@ -23,6 +23,11 @@ export class PostgresUsage implements UsageStore {
     return row!.is_unpaid
   }
 
+  async countUnpaid(limit: number): Promise<number> {
+    const [row] = await this.#connection.read<{ count: number }>(this.#statements.count, [limit])
+    return Number(row!.count)
+  }
+
   async note({ transactionId, payer, charge, order }: MeteredWork, leaseMs: number): Promise<boolean> {
     const values = [transactionId, payer, charge.toString(), order, leaseMs]
     const [row] = await this.#connection.read<{ is_noted: boolean }>(this.#statements.note, values)
@@ -53,6 +58,7 @@ export class PostgresUsage implements UsageStore {
 function statementsOf(schema: string) {
   return {
     isUnpaid: { name: 'latchkey_usage_unpaid', text: `SELECT ${schema}.is_unpaid($1) AS is_unpaid` },
+    count: { name: 'latchkey_usage_count', text: `SELECT ${schema}.count_unpaid($1) AS count` },
     note: { name: 'latchkey_usage_note', text: `SELECT ${schema}.note_work($1, $2, $3, $4, $5) AS is_noted` },
     charge: {
       name: 'latchkey_usage_charge',

@@ -17,6 +17,11 @@ export const usageSchema = `
     SELECT EXISTS (SELECT FROM {schema}.unpaid_payers WHERE payer = p_payer AND until_at > clock_timestamp());
   $$;
 
+  CREATE FUNCTION {schema}.count_unpaid(p_limit integer) RETURNS integer LANGUAGE sql AS $$
+    SELECT count(*)::integer FROM (
+      SELECT FROM {schema}.unpaid_payers WHERE until_at > clock_timestamp() LIMIT p_limit) AS refused;
+  $$;
+
   CREATE FUNCTION {schema}.note_work(p_id text, p_payer text, p_charge numeric, p_settlement text, p_lease_ms bigint)
   RETURNS boolean LANGUAGE plpgsql AS $$
   DECLARE

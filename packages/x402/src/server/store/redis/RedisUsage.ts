@@ -25,6 +25,8 @@ end
 
 const isUnpaidScript = script(`${head}return isUnpaid(ARGV[1]) and 1 or 0`)
 
+const countScript = script(`${head}return redis.call('ZCOUNT', unpaid, '(' .. now, '+inf')`)
+
 const noteScript = script(`${refusedWhenFull}${head}
 local id, payer, lease = ARGV[1], ARGV[2], tonumber(ARGV[5])
 if isUnpaid(payer) then return 0 end
@@ -75,6 +77,10 @@ export class RedisUsage implements UsageStore {
 
   async isUnpaid(payer: string): Promise<boolean> {
     return (await this.#run(isUnpaidScript, [payer])) === 1
+  }
+
+  async countUnpaid(limit: number): Promise<number> {
+    return Math.min(Number(await this.#run(countScript, [])), limit)
   }
 
   async note({ transactionId, payer, charge, order }: MeteredWork, leaseMs: number): Promise<boolean> {

@@ -41,6 +41,11 @@ export class SqliteUsage implements UsageStore {
     return naming(this.#options.path, () => this.#statements.isUnpaid.get(payer, nowMs) !== undefined)
   }
 
+  countUnpaid(limit: number, nowMs: number): number {
+    const read = () => this.#statements.count.get(nowMs, limit) as { readonly count: number | bigint }
+    return Number(naming(this.#options.path, read).count)
+  }
+
   note({ transactionId, payer, charge, order }: MeteredWork, leaseMs: number, nowMs: number): boolean {
     return this.#options.inTransaction(() => {
       if (this.#statements.isUnpaid.get(payer, nowMs) !== undefined) return false
@@ -83,6 +88,7 @@ function prepareAll(database: Sqlite.Database) {
   const prepare = (sql: string) => database.prepare(sql)
   return {
     isUnpaid: prepare('SELECT 1 FROM unpaid_payers WHERE payer = ? AND until_ms > ?'),
+    count: prepare('SELECT count(*) AS count FROM (SELECT 1 FROM unpaid_payers WHERE until_ms > ? LIMIT ?)'),
     note: prepare(
       `INSERT INTO metered_work VALUES (?1, ?2, ?3, ?4, ?5)
        ON CONFLICT (transaction_id) DO UPDATE SET charge = ?3, settlement = ?4, until_ms = ?5`,
