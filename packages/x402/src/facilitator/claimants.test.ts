@@ -111,6 +111,19 @@ function shiftClocks(t: TestContext, ms: number): void {
   t.mock.method(Date, 'now', () => date() + ms)
 }
 
+test('an authorization is simulated again when its claimant asks again', { timeout }, async (t) => {
+  const setup = await open(t, 'memory')
+  const { start, upto, authorize } = setup
+  const facilitator = start()
+  const payload = await authorize()
+  assert.equal((await facilitator.verify(payload, upto, gate)).isValid, true)
+  await spend(setup, 4_800_000n)
+  assert.equal((await facilitator.verify(payload, upto, gate)).isValid, true, 'the last result is used for 5 seconds')
+  shiftClocks(t, 5_001)
+  const { isValid, invalidReason } = await facilitator.verify(payload, upto, gate)
+  assert.deepEqual([isValid, invalidReason], [false, 'invalid_upto_avm_simulation_failed'])
+})
+
 for (const kind of ['memory', 'file']) {
   test(`${kind}: only its claimant settles an authorization, in any process, at any amount`, { timeout }, async (t) => {
     const { start, upto, authorize, received } = await open(t, kind)

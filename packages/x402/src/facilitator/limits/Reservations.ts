@@ -52,6 +52,8 @@ type Others = {
 
 /** How long a simulated payment is not simulated again. */
 const verifiedMs = 30_000
+/** Shorter, because the seller works meanwhile, and asks again while it does. */
+const verifiedUsageMs = 5_000
 const minHoldMs = verifiedMs
 /** Longer than 1,000 rounds of a public network, which is the longest validity. */
 const maxHoldMs = 90 * 60_000
@@ -133,7 +135,7 @@ export class Reservations {
     const now = this.#nowMs()
     this.#sweep(now)
     const { transactionId } = payment.group
-    const verified = { key, untilMs: now + verifiedMs }
+    const verified = { key, untilMs: now + (payment.authorization === undefined ? verifiedMs : verifiedUsageMs) }
     const untilMs = now + boundHoldMs(holdMs)
     const again = (): Promise<HeldPayment> => this.hold(payment, options)
     const found = this.#open(transactionId)
