@@ -484,7 +484,8 @@ function bodyLimitOf({ id }: Operation, { type }: Caller, { isOpen }: Route): nu
   return isOpen ? openBodyBytes : undefined
 }
 
-function tooManyConnections(): KmdError {
+/** The error of a holder whose connections are all in use. */
+export function tooManyConnections(): KmdError {
   return new KmdError('too_many_connections', { retryAfterSeconds: retryConnectionSeconds })
 }
 
