@@ -14,6 +14,8 @@ import { ApiError } from './ApiError.js'
 import { resultOf } from './effectsValue.js'
 import * as HttpResponse from './HttpResponse.js'
 import { SignedBytes, type Value } from './HttpResponse.js'
+import * as ReferenceOrder from './ReferenceOrder.js'
+import type { References } from './ReferencePacker.js'
 import type { Route, RouteContext } from './Route.js'
 import { initialStatesValue, traceValue } from './traceValue.js'
 
@@ -138,9 +140,14 @@ function responseOf(
           'fixed-signer': optional(fixedSigners.get(index), MapKey.address),
           'logic-sig-budget-consumed': logicCosts.get(index) || undefined,
           'txn-result': resultOf(new SignedBytes(bytes, signed), outcomes[index] ?? {}),
-          'unnamed-resources-accessed': unnamedValue(calls?.group.unnamed?.transactions[index]),
+          'unnamed-resources-accessed': ofUsed(calls?.group.unnamed?.transactions[index], ReferenceOrder.sorted),
         })),
-        'unnamed-resources-accessed': unnamedValue(calls?.group.unnamed?.group),
+        'unnamed-resources-accessed': ofUsed(calls?.group.unnamed?.group, (set) =>
+          ReferenceOrder.packable(
+            set,
+            transactions.map(({ txn }) => txn),
+          ),
+        ),
       },
     ],
     version: 2,
@@ -178,25 +185,26 @@ function isNone(members: { readonly [name: string]: unknown }): boolean {
 }
 
 /**
- * Returns the resources that programs used although the group does not name them. Empty members are omitted, and so is
- * the whole if all are empty.
+ * The resources that programs used although the group does not name them. Empty members are omitted, and so is the
+ * whole if all are empty.
  */
-function unnamedValue(set: UnnamedSet | undefined): Value | undefined {
-  if (set === undefined || set.isEmpty) return undefined
-  const { accounts, assets, apps, holdings, locals, boxes, extraBoxReferences } = set
+function unnamedValue(references: References | undefined): Value | undefined {
+  if (references === undefined) return undefined
+  const { accounts, assets, apps, holdings, locals, boxes, extraBoxReferences } = references
   return {
-    accounts: listed([...accounts].map(MapKey.address)),
-    'app-locals': listed(
-      [...locals.values()].map(({ address, id }) => ({ account: MapKey.address(address), app: id })),
-    ),
-    apps: listed([...apps]),
-    'asset-holdings': listed(
-      [...holdings.values()].map(({ address, id }) => ({ account: MapKey.address(address), asset: id })),
-    ),
-    assets: listed([...assets]),
+    accounts: listed(accounts.map(MapKey.address)),
+    'app-locals': listed(locals.map(({ address, id }) => ({ account: MapKey.address(address), app: id }))),
+    apps: listed(apps),
+    'asset-holdings': listed(holdings.map(({ address, id }) => ({ account: MapKey.address(address), asset: id }))),
+    assets: listed(assets),
     boxes: listed(boxes.map(({ appId, name }) => ({ app: appId, name: MapKey.bytes(name) }))),
     'extra-box-refs': extraBoxReferences || undefined,
   }
+}
+
+/** Applies a function to a set of resources, unless there is none. */
+function ofUsed(set: UnnamedSet | undefined, order: (set: UnnamedSet) => References): Value | undefined {
+  return unnamedValue(set === undefined || set.isEmpty ? undefined : order(set))
 }
 
 function listed(values: readonly Value[]): Value | undefined {
