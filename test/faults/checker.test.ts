@@ -46,10 +46,20 @@ const whole = (purchase: string, transactionId: string): Happening[] => [
 function paid(transactionId: string, receiver = 'SELLER', amount = '1000'): LedgerLine[] {
   const shared = { round: 1, group: `group of ${transactionId}` }
   return [
-    { ...shared, transactionId, sender: 'BUYER', receiver, asset: 10, amount, feeMicroAlgos: '0' },
+    {
+      ...shared,
+      transactionId,
+      paymentId: transactionId,
+      sender: 'BUYER',
+      receiver,
+      asset: 10,
+      amount,
+      feeMicroAlgos: '0',
+    },
     {
       ...shared,
       transactionId: `fee of ${transactionId}`,
+      paymentId: `fee of ${transactionId}`,
       sender: 'SPONSOR',
       receiver: 'SPONSOR',
       asset: 0,

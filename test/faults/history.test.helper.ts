@@ -59,6 +59,8 @@ export type Happening =
 export type LedgerLine = {
   readonly round: number
   readonly transactionId: string
+  /** The id that the parties give to the payment: of its transaction, or of the authorization that its note names. */
+  readonly paymentId: string
   readonly group: string
   readonly sender: string
   readonly receiver: string
@@ -123,6 +125,8 @@ type BlockTransaction = {
     readonly aamt?: number
     readonly fee?: number
     readonly grp?: string
+    readonly note?: string
+    readonly lx?: string
   }
 }
 
@@ -148,6 +152,7 @@ export async function readLedger(nodeUrl: string, after: number): Promise<Ledger
       ledger.push({
         round,
         transactionId: blockTxids[index]!,
+        paymentId: authorizationOf(txn) ?? blockTxids[index]!,
         group: txn.grp ?? blockTxids[index]!,
         sender: txn.snd,
         receiver: txn.arcv ?? txn.rcv ?? txn.snd,
@@ -158,6 +163,22 @@ export async function readLedger(nodeUrl: string, after: number): Promise<Ledger
     })
   }
   return ledger
+}
+
+/** Returns the authorization that a transfer is charged for. Its id is the lease, which the note repeats. */
+function authorizationOf({ note, lx }: BlockTransaction['txn']): string | undefined {
+  const id = Buffer.from(note ?? '', 'base64').toString()
+  if (!id.startsWith('upto-')) return undefined
+  const lease = Buffer.from(lx ?? '', 'base64')
+  return id === `upto-${base32(lease)}` ? id : `${id}, with another lease`
+}
+
+const base32Letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+function base32(bytes: Uint8Array): string {
+  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, '0')).join('')
+  const groups = bits.match(/.{1,5}/g) ?? []
+  return groups.map((group) => base32Letters[Number.parseInt(group.padEnd(5, '0'), 2)]).join('')
 }
 
 type Parties = { readonly payers: readonly string[]; readonly sponsor: string }
