@@ -20,10 +20,19 @@ export type Happening =
       readonly purchase: string
       readonly transactionId: string
       readonly payTo: string
+      /** For an authorization, the maximum. */
       readonly amount: string
     }
-  /** The complete answer has arrived. */
-  | { readonly type: 'answer'; readonly purchase: string; readonly transactionId: string; readonly answer: string }
+  /** The complete answer has arrived. One that is charged by usage names its charge. */
+  | {
+      readonly type: 'answer'
+      readonly purchase: string
+      readonly transactionId: string
+      readonly answer: string
+      readonly charge?: string | undefined
+    }
+  /** A part of a stream that is charged by usage has arrived, with the charge up to it. */
+  | { readonly type: 'received'; readonly purchase: string; readonly transactionId: string; readonly charge: string }
   /** A buyer that has paid nothing gives up. Nothing that the buyer signed can still be settled. */
   | { readonly type: 'refused'; readonly purchase: string; readonly reason: string }
   /** The seller's response was lost, and the order does not run again. */
@@ -43,6 +52,14 @@ export type Happening =
   | { readonly type: 'killed'; readonly victim: string }
   /** A handler of a seller begins. */
   | { readonly type: 'begun'; readonly purchase: string; readonly transactionId: string; readonly isOrder: boolean }
+  /** A handler of a seller sets the charge of an authorization, before it produces what is charged. */
+  | {
+      readonly type: 'used'
+      readonly purchase: string
+      readonly transactionId: string
+      readonly charge: string
+      readonly isStream: boolean
+    }
   /** A handler of a seller produced an answer. */
   | { readonly type: 'handled'; readonly purchase: string; readonly transactionId: string; readonly answer: string }
   /** A gate has sent an answer, to its last byte. */
@@ -53,6 +70,8 @@ export type Happening =
       readonly transactionId: string
       readonly success: boolean
       readonly reason?: string | undefined
+      /** What was charged of an authorization. */
+      readonly charge?: string | undefined
     }
 
 /** A transaction in a block. */
