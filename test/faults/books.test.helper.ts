@@ -6,17 +6,19 @@ import type { Cluster } from './Cluster.test.helper.js'
 import type { LedgerLine } from './history.test.helper.js'
 import { compareSales, readSales } from './salesBooks.test.helper.js'
 import { openSettlements } from './stores.test.helper.js'
+import { leftWork } from './usageWork.test.helper.js'
 
 /** Returns the discrepancies. */
 export async function compareBooks(cluster: Cluster, ledger: readonly LedgerLine[]): Promise<string[]> {
   const payments = new Map(
-    ledger.filter(({ sender }) => sender !== cluster.sponsor).map((line) => [line.transactionId, line]),
+    ledger.filter(({ sender }) => sender !== cluster.sponsor).map((line) => [line.paymentId, line]),
   )
   const seller = await readSales(cluster)
   return [
     ...(await compareSettlements(cluster, payments)),
     ...compareBuyers(cluster, payments),
     ...(seller === undefined ? [] : compareSales(seller, payments)),
+    ...(await leftWork(cluster)),
   ]
 }
 
@@ -48,11 +50,18 @@ function compareBuyers({ options, payers }: Cluster, payments: ReadonlyMap<strin
   const wrong = recorded.filter(
     ({ transactionId, state }) => (state === 'settled') !== payments.has(transactionId) && state !== 'open',
   )
-  const missing = [...payments.values()].filter(({ transactionId, sender }) => {
-    return payers.includes(sender) && !known.has(transactionId)
+  const missing = [...payments.values()].filter(({ paymentId, sender }) => {
+    return payers.includes(sender) && !known.has(paymentId)
+  })
+  const mischarged = recorded.filter(({ transactionId, charge }) => {
+    return charge !== undefined && charge.amount !== payments.get(transactionId)?.amount
   })
   return [
     ...wrong.map(({ transactionId, state }) => `${transactionId} is ${state} at its buyer`),
-    ...missing.map(({ transactionId }) => `${transactionId} is on the ledger, and unknown to its buyer`),
+    ...missing.map(({ paymentId }) => `${paymentId} is on the ledger, and unknown to its buyer`),
+    ...mischarged.map(({ transactionId, charge }) => {
+      const amount = payments.get(transactionId)?.amount ?? '0'
+      return `${transactionId} was charged ${charge?.amount} at its buyer, and ${amount} on the ledger`
+    }),
   ]
 }

@@ -14,6 +14,8 @@ import { FilePayments } from '@latchkey/x402/file'
 import { HistoryLog, openIntents, readLines } from './history.test.helper.js'
 import { openChain, ready, setting, settings } from './settings.test.helper.js'
 
+/** What a seller sends. Without a charge, the price is fixed. */
+type Content = { readonly answer: string; readonly charge?: string; readonly transactionId: string }
 type Mode = 'load' | 'finish' | 'close'
 type Purchase = { readonly id: string; readonly payer: string; readonly payTo: string; tries: number; triedMs: number }
 
@@ -117,23 +119,26 @@ function reasonOf(response: Response): string {
 async function readAnswer(purchase: string, response: Response): Promise<boolean> {
   const length = Number(response.headers.get('Content-Length') ?? Number.NaN)
   const receipt = receiptOf(response)
-  if (response.status === 500 && receipt?.success === true && (await response.text()).includes('response_lost')) {
-    history.add({ type: 'lost', purchase, transactionId: receipt.transaction })
-    return true
+  if (response.status === 500 && receipt?.success === true) {
+    const { error, transaction } = JSON.parse(await response.text()) as { error?: string; transaction?: string }
+    const isLost = error === 'response_lost'
+    if (isLost) history.add({ type: 'lost', purchase, transactionId: transaction ?? receipt.transaction })
+    return isLost
   }
   if (response.status !== 200) {
     await response.body?.cancel()
     return false
   }
+  if (response.headers.get('Content-Type') === 'application/jsonl') return readStream(purchase, response)
   const reader = response.body!.getReader()
   const chunks: Uint8Array[] = []
   let isWritten = false
   const write = (): void => {
     if (isWritten) return
     isWritten = true
-    const found = JSON.parse(Buffer.concat(chunks).toString()) as { answer: string }
-    const transactionId = receipt?.transaction ?? 'no receipt'
-    history.add({ type: 'answer', purchase, transactionId, answer: found.answer })
+    const { answer, charge, transactionId: authorization } = JSON.parse(Buffer.concat(chunks).toString()) as Content
+    const transactionId = charge === undefined ? (receipt?.transaction ?? 'no receipt') : authorization
+    history.add({ type: 'answer', purchase, transactionId, answer, charge })
   }
   for (;;) {
     const { done, value } = await reader.read()
@@ -143,6 +148,23 @@ async function readAnswer(purchase: string, response: Response): Promise<boolean
   }
   write()
   return true
+}
+
+/** Reads a stream that is charged by usage, line by line. Its last line is the answer. */
+async function readStream(purchase: string, response: Response): Promise<boolean> {
+  let rest = ''
+  let isAnswered = false
+  for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
+    const lines = `${rest}${piece}`.split('\n')
+    rest = lines.pop()!
+    for (const line of lines) {
+      const { answer, charge, transactionId } = JSON.parse(line) as Content & { charge: string }
+      if (answer === undefined) history.add({ type: 'received', purchase, transactionId, charge })
+      else history.add({ type: 'answer', purchase, transactionId, answer, charge })
+      isAnswered = answer !== undefined
+    }
+  }
+  return isAnswered
 }
 
 class Shopper {
@@ -241,12 +263,17 @@ class Shopper {
 /** The first seller's budget runs out, and further tries there only take time. */
 const triesFor = (payTo: string): number => Math.max(allTries, payTo === payTos[0] ? 1 : maxTries)
 
-/** Every second purchase is an order. */
-const isOrder = ({ id }: Purchase): boolean => Number.parseInt(id[0]!, 16) % 2 === 0
+/** Half of the goods have a fixed price, half are orders; a tail is streamed. */
+const goods = ['report', 'order', 'report', 'order', 'query', 'job', 'tail', 'job']
+/** Tests with few purchases choose. */
+const chosenGoods = process.env['FAULTS_GOODS']?.split(',') ?? goods
+
+/** Follows from the id, so that it is the same after a restart. */
+const goodOf = ({ id }: Purchase): string => chosenGoods[Number.parseInt(id.slice(0, 4), 16) % chosenGoods.length]!
+const isOrder = (purchase: Purchase): boolean => ['order', 'job'].includes(goodOf(purchase))
 
 function urlOf(purchase: Purchase): string {
-  const good = isOrder(purchase) ? 'order' : 'report'
-  return `http://shop.test/${good}/${payTos.indexOf(purchase.payTo)}?purchase=${purchase.id}`
+  return `http://shop.test/${goodOf(purchase)}/${payTos.indexOf(purchase.payTo)}?purchase=${purchase.id}`
 }
 
 function initOf(purchase: Purchase): RequestInit {

@@ -2,6 +2,7 @@
  * Checks a history against logs and ledger alone. The checker knows nothing about the stores, gates and facilitators
  * that made the history, and shares no code with them.
  */
+import { checkUsage } from './checkUsage.test.helper.js'
 import type { Happening, History, LedgerLine, Line } from './history.test.helper.js'
 
 export const rules = [
@@ -20,6 +21,10 @@ export const rules = [
   'not decided in the end',
   'fees over budget',
   'not what was signed',
+  'charged and not used',
+  'used and not charged',
+  'charged other than delivered',
+  'charged other than answered by a replica',
 ] as const
 
 export type Rule = (typeof rules)[number]
@@ -44,6 +49,7 @@ export function checkHistory(history: History, setting: Setting): Problem[] {
     ...checkResponses(facts),
     ...checkFees(facts, setting),
     ...checkTransfers(facts),
+    ...checkUsage(history.lines, facts.payments),
   ]
 }
 
@@ -68,7 +74,7 @@ function factsOf({ lines, ledger }: History, { feePayers }: Setting): Facts {
   return {
     lines,
     of,
-    payments: new Map(payments.map((line) => [line.transactionId, line])),
+    payments: new Map(payments.map((line) => [line.paymentId, line])),
     fees: ledger.filter(isFee).map((line) => ({ line, payTo: payToOf.get(line.group) ?? 'none' })),
     signed: new Map(of('signed').map((line) => [line.transactionId, line])),
   }
@@ -96,7 +102,8 @@ function checkPurchases({ of, payments, signed }: Facts): Problem[] {
 /** One payment opens one answer, for one purchase, at every receiver. There is no answer without a payment. */
 function checkAnswers({ of, payments }: Facts): Problem[] {
   const answers = of('answer')
-  const unpaid = answers.filter(({ transactionId }) => !payments.has(transactionId))
+  // A use may cost nothing.
+  const unpaid = answers.filter(({ transactionId, charge }) => !payments.has(transactionId) && charge !== '0')
   const given = groupBy([...answers, ...of('sent')], ({ transactionId }) => transactionId)
   const double = [...given].flatMap(([transactionId, lines]): Problem[] => {
     const several = distinct(lines.map(({ answer }) => answer))
@@ -139,7 +146,11 @@ function checkOrders({ of }: Facts): Problem[] {
     ({ transactionId }) => transactionId,
   )
   const safe = new Set(of('begun').flatMap(({ isOrder, transactionId }) => (isOrder ? [] : transactionId)))
-  const sent = new Set([...of('sent'), ...of('answer')].map(({ transactionId }) => transactionId))
+  // A stream that is charged by usage is sent once, and is lost if its buyer asks for it again.
+  const streams = new Set(of('used').flatMap(({ isStream, transactionId }) => (isStream ? transactionId : [])))
+  const sent = new Set(
+    [...of('sent'), ...of('answer')].flatMap(({ transactionId }) => (streams.has(transactionId) ? [] : transactionId)),
+  )
   const lost = distinct(of('lost').map(({ transactionId }) => transactionId))
   return [
     ...[...orders].flatMap(([transactionId, begun]): Problem[] => {
@@ -154,7 +165,7 @@ function checkOrders({ of }: Facts): Problem[] {
 }
 
 /** Codes with which a facilitator reports that a payment will never be settled. */
-const finalReasons = ['invalid_exact_avm_settlement_failed']
+const finalReasons = ['invalid_exact_avm_settlement_failed', 'invalid_upto_avm_settlement_failed']
 
 /** The responses of replicas match the ledger, and once all faults are over, each replica agrees. */
 function checkResponses({ of, payments }: Facts): Problem[] {
@@ -163,7 +174,8 @@ function checkResponses({ of, payments }: Facts): Problem[] {
     const isUndecided = !success && !finalReasons.includes(reason ?? '')
     return atMs > quietMs && isUndecided && (reason === 'settlement_pending' || payments.has(transactionId))
   })
-  const unconfirmed = of('settle').flatMap(({ transactionId, success, reason, process }): Problem[] => {
+  const unconfirmed = of('settle').flatMap(({ transactionId, success, reason, process, charge }): Problem[] => {
+    if (success && charge === '0') return []
     const isPaid = payments.has(transactionId)
     if (success && !isPaid) {
       return [{ rule: 'settled in a response, and not on the ledger', text: `${transactionId} by ${process}` }]
@@ -195,17 +207,19 @@ function checkFees({ fees }: Facts, { feesPerPayTo, feesInAll }: Setting): Probl
 /** Every payment on the ledger was recorded by a buyer, to the unit, with one fee. */
 function checkTransfers({ payments, signed, fees }: Facts): Problem[] {
   const feesOf = groupBy(fees, ({ line }) => line.group)
-  return [...payments.values()].flatMap(({ transactionId, group, receiver, amount }): Problem[] => {
-    const known = signed.get(transactionId)
+  return [...payments.values()].flatMap(({ paymentId, group, receiver, amount }): Problem[] => {
+    const known = signed.get(paymentId)
     const paidFees = feesOf.get(group)?.length ?? 0
-    if (known?.payTo === receiver && known.amount === amount && paidFees === 1) return []
-    const expected = known === undefined ? 'nothing' : `${known.amount} to ${known.payTo}`
-    const text = `${transactionId}: ${amount} to ${receiver} and ${paidFees} fees, signed was ${expected}`
+    const isUpTo = paymentId.startsWith('upto-')
+    const isAmount = isUpTo ? BigInt(amount) <= BigInt(known?.amount ?? 0n) : known?.amount === amount
+    if (known?.payTo === receiver && isAmount && paidFees === 1) return []
+    const expected = known === undefined ? 'nothing' : `${isUpTo ? 'up to ' : ''}${known.amount} to ${known.payTo}`
+    const text = `${paymentId}: ${amount} to ${receiver} and ${paidFees} fees, signed was ${expected}`
     return [{ rule: 'not what was signed', text }]
   })
 }
 
-function groupBy<T>(list: readonly T[], keyOf: (value: T) => string): Map<string, T[]> {
+export function groupBy<T>(list: readonly T[], keyOf: (value: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>()
   for (const value of list) groups.set(keyOf(value), [...(groups.get(keyOf(value)) ?? []), value])
   return groups

@@ -46,10 +46,20 @@ const whole = (purchase: string, transactionId: string): Happening[] => [
 function paid(transactionId: string, receiver = 'SELLER', amount = '1000'): LedgerLine[] {
   const shared = { round: 1, group: `group of ${transactionId}` }
   return [
-    { ...shared, transactionId, sender: 'BUYER', receiver, asset: 10, amount, feeMicroAlgos: '0' },
+    {
+      ...shared,
+      transactionId,
+      paymentId: transactionId,
+      sender: 'BUYER',
+      receiver,
+      asset: 10,
+      amount,
+      feeMicroAlgos: '0',
+    },
     {
       ...shared,
       transactionId: `fee of ${transactionId}`,
+      paymentId: `fee of ${transactionId}`,
       sender: 'SPONSOR',
       receiver: 'SPONSOR',
       asset: 0,
@@ -186,6 +196,47 @@ test('finds a transfer that no buyer signed, with a different amount, or with tw
   assert.deepEqual(found(whole('a', 'T1'), [payment!, fee!, second]), ['not what was signed'])
 })
 
+/** A purchase of a good sold by usage, whose handler charged these totals. */
+const metered = (id: string, charges: readonly string[], charge = charges.at(-1)!, isStream = false): Happening[] => [
+  intent('u'),
+  { type: 'signed', purchase: 'u', transactionId: id, payTo: 'SELLER', amount: '3000' },
+  ...charges.map((charge): Happening => ({ type: 'used', purchase: 'u', transactionId: id, charge, isStream })),
+  { type: 'settle', transactionId: id, success: true, charge: charges.at(-1)! },
+  { type: 'answer', purchase: 'u', transactionId: id, answer: 'one', charge },
+]
+const charged = (id: string, amount: string): LedgerLine[] => paid(id, 'SELLER', amount)
+
+test('finds a charge by usage that is not what was used, delivered or answered', () => {
+  const id = 'upto-A'
+  assert.deepEqual(found(metered(id, ['1200']), charged(id, '1200')), [])
+  assert.deepEqual(found(metered(id, ['100', '0']), []), [], 'a charge of nothing')
+  const lines = metered(id, ['1200'])
+  const replica = 'charged other than answered by a replica'
+  const delivered = 'charged other than delivered'
+  assert.deepEqual(found(lines, charged(id, '3000')), ['charged and not used', delivered, replica])
+  assert.deepEqual(found(lines, charged(id, '3001')).slice(0, 1), ['not what was signed'])
+  const unpaid = ['answered and not paid', 'never ended', 'settled in a response, and not on the ledger']
+  const rules = found(lines, [])
+  assert.deepEqual(
+    unpaid.filter((rule) => rules.includes(rule as Rule)),
+    [unpaid[0], unpaid[2]],
+  )
+  assert.ok(rules.includes('used and not charged'))
+  assert.ok(found(metered(id, ['1200', '1300'], '1200'), charged(id, '1300')).includes(delivered))
+})
+
+test('finds a stream that was delivered and never charged, but not one that was cut and charged', () => {
+  const id = 'upto-A'
+  const received: Happening = { type: 'received', purchase: 'u', transactionId: id, charge: '500' }
+  const cut = metered(id, ['500', '900'], '900', true).filter(({ type }) => type !== 'answer' && type !== 'settle')
+  const ended: Happening = { type: 'lost', purchase: 'u', transactionId: id }
+  for (const amount of ['500', '900']) assert.deepEqual(found([...cut, received, ended], charged(id, amount)), [])
+  assert.deepEqual(found([...cut, received, ended], []), ['used and not charged'])
+  assert.deepEqual(found([...cut, received, ended], charged(id, '499')), ['charged and not used'])
+  const whole = metered(id, ['500', '900'], '900', true)
+  assert.deepEqual(found([...whole, ended], charged(id, '900')), [], 'a stream is sent once')
+})
+
 test('reads the logs of several processes in chronological order, without a truncated line', (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-history-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
@@ -225,6 +276,15 @@ test('finds sales that differ from the ledger, one by one and in sums', () => {
   assert.deepEqual(books({ sale: { round: undefined } }), [], 'not every facilitator tells the round')
   assert.deepEqual(books({ sale: { outcome: 'pending' } }), ['T2 is pending at its seller, and on the ledger'])
   assert.deepEqual(books({ more: { outcome: 'settled' } }), ['T3 is settled at its seller, and not on the ledger'])
+  const free = { transactionId: 'upto-A', outcome: 'settled', amount: '0', route: 'GET /b' } as const
+  assert.deepEqual(books({ more: { ...free, amount: '5' } }).slice(0, 1), [
+    'upto-A is settled at its seller, and not on the ledger',
+  ])
+  assert.deepEqual(
+    books({ more: free }),
+    ['GET /b has sold for 0 in 0 payments, and the ledger has 0 in 1 payments'],
+    'a charge of nothing is a sale',
+  )
   assert.deepEqual(books({ more: { outcome: 'verified' } }), ['T3 is verified at its seller in the end'])
   for (const sale of [{ amount: '1001' }, { payer: 'OTHER' }, { payTo: 'OTHER' }, { asset: '11' }, { round: 2 }]) {
     assert.deepEqual(books({ sale }), ['T2 is other than on the ledger at its seller'])

@@ -5,10 +5,19 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeReceipt } from '@latchkey/x402/client'
 import { paymentGate, paymentOf } from '@latchkey/x402/node'
-import { type FacilitatorClient, Gate, httpFacilitator, type Route } from '@latchkey/x402/server'
+import { type FacilitatorClient, Gate, httpFacilitator, type Payment, type Route } from '@latchkey/x402/server'
 import { HistoryLog } from './history.test.helper.js'
 import { plantInClaims } from './plants.test.helper.js'
-import { maxTimeoutSeconds, openChain, port, ready, setting, settings, untilItWorks } from './settings.test.helper.js'
+import {
+  maxTimeoutSeconds,
+  maxUsageSeconds,
+  openChain,
+  port,
+  ready,
+  setting,
+  settings,
+  untilItWorks,
+} from './settings.test.helper.js'
 import { openClaims, writeDown } from './stores.test.helper.js'
 
 const history = new HistoryLog(settings.directory(), settings.name())
@@ -16,6 +25,9 @@ const onError = (error: unknown): void => console.error(error)
 const isTrusted = setting('FAULTS_TRUSTS') === 'yes'
 /** Identifies the answer in a response, also when it is sent again. */
 const answerHeader = 'X-Answer'
+/** Identifies the authorization that an answer is charged to. */
+const authorizationHeader = 'X-Authorization'
+const [maxUsage, upTo] = [3_000, '$0.003']
 const maxHandlerMs = Number(process.env['FAULTS_HANDLER_MS'] ?? 40)
 
 /** For a test in which the first replica must get the payment. */
@@ -45,11 +57,17 @@ function balanced(urls: readonly string[]): FacilitatorClient {
   }
 }
 
-/** A report is settled after its handler runs, an order before. */
+/** A report is settled after its handler runs, an order before. A query, a job and a tail are charged by usage. */
 function routesFor(network: string): { [key: string]: Route } {
   const routes = settings.payTos().flatMap((payTo, index): [string, Route][] => {
     const accepts = { network, payTo, price: '$0.001', maxTimeoutSeconds }
+    const metered = (stream: boolean) => {
+      return { accepts: { network, payTo, price: { upTo, stream }, maxTimeoutSeconds: maxUsageSeconds } }
+    }
     return [
+      [`GET /query/${index}`, metered(false)],
+      [`POST /job/${index}`, metered(false)],
+      [`GET /tail/${index}`, metered(true)],
       [`GET /report/${index}`, { accepts }],
       [`POST /order/${index}`, { accepts: { ...accepts, price: '$0.002' } }],
     ]
@@ -69,15 +87,48 @@ let unfinished = 0
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const purchase = purchaseOf(request)
-  const transactionId = paymentOf(request)?.transactionId
-  if (transactionId === undefined) return void response.writeHead(404).end()
-  history.add({ type: 'begun', purchase, transactionId, isOrder: request.method === 'POST' })
+  const payment = paymentOf(request)
+  if (payment === undefined) return void response.writeHead(404).end()
+  const { transactionId } = payment
+  const isStream = request.url!.startsWith('/tail/')
+  history.add({ type: 'begun', purchase, transactionId, isOrder: request.method === 'POST' || isStream })
   await text(request)
+  if (isStream) return stream(purchase, payment, response)
   await sleep(Math.random() * maxHandlerMs)
   const answer = randomUUID()
+  const charge = payment.charge === undefined ? undefined : use(purchase, payment, response)
   history.add({ type: 'handled', purchase, transactionId, answer })
   response.writeHead(200, { 'Content-Type': 'application/json', [answerHeader]: answer })
-  response.end(JSON.stringify({ purchase, answer }))
+  response.end(JSON.stringify({ purchase, answer, charge, transactionId }))
+}
+
+/** Charges a random amount, by the function or by the header. */
+function use(purchase: string, payment: Payment, response: ServerResponse): string {
+  const { transactionId, asset } = payment
+  const charge = String(Math.random() < 0.1 ? 0 : Math.ceil(Math.random() * maxUsage))
+  history.add({ type: 'used', purchase, transactionId, charge, isStream: false })
+  response.setHeader(authorizationHeader, transactionId)
+  if (Math.random() < 0.5) payment.charge!({ asset, amount: charge })
+  else response.setHeader('Settlement-Overrides', JSON.stringify({ amount: charge }))
+  return charge
+}
+
+/** Sends lines, each with the charge up to it, until the client leaves. */
+async function stream(purchase: string, payment: Payment, response: ServerResponse): Promise<void> {
+  const { transactionId, asset } = payment
+  const answer = randomUUID()
+  const total = Math.random() < 0.1 ? 0 : Math.ceil(Math.random() * maxUsage)
+  const parts = Math.ceil(Math.random() * 5)
+  response.writeHead(200, { 'Content-Type': 'application/jsonl', [authorizationHeader]: transactionId })
+  for (let part = 1; part <= parts && !response.destroyed; part++) {
+    const charge = String(Math.floor((total * part) / parts))
+    history.add({ type: 'used', purchase, transactionId, charge, isStream: true })
+    payment.charge!({ asset, amount: charge })
+    response.write(`${JSON.stringify({ purchase, charge, transactionId, ...(part === parts ? { answer } : {}) })}\n`)
+    await sleep(Math.random() * maxHandlerMs)
+  }
+  if (!response.destroyed) history.add({ type: 'handled', purchase, transactionId, answer })
+  response.end()
 }
 
 const purchaseOf = ({ url = '/' }: IncomingMessage): string =>
@@ -91,7 +142,8 @@ function recordSent(request: IncomingMessage, response: ServerResponse): void {
     const answer = response.getHeader(answerHeader)
     const receipt = response.getHeader('PAYMENT-RESPONSE')
     if (typeof answer !== 'string' || typeof receipt !== 'string') return
-    const transactionId = decodeReceipt(receipt).transaction
+    const authorization = response.getHeader(authorizationHeader)
+    const transactionId = typeof authorization === 'string' ? authorization : decodeReceipt(receipt).transaction
     history.add({ type: 'sent', purchase: purchaseOf(request), transactionId, answer })
   })
 }

@@ -20,10 +20,19 @@ export type Happening =
       readonly purchase: string
       readonly transactionId: string
       readonly payTo: string
+      /** For an authorization, the maximum. */
       readonly amount: string
     }
-  /** The complete answer has arrived. */
-  | { readonly type: 'answer'; readonly purchase: string; readonly transactionId: string; readonly answer: string }
+  /** The complete answer has arrived. One that is charged by usage names its charge. */
+  | {
+      readonly type: 'answer'
+      readonly purchase: string
+      readonly transactionId: string
+      readonly answer: string
+      readonly charge?: string | undefined
+    }
+  /** A part of a stream that is charged by usage has arrived, with the charge up to it. */
+  | { readonly type: 'received'; readonly purchase: string; readonly transactionId: string; readonly charge: string }
   /** A buyer that has paid nothing gives up. Nothing that the buyer signed can still be settled. */
   | { readonly type: 'refused'; readonly purchase: string; readonly reason: string }
   /** The seller's response was lost, and the order does not run again. */
@@ -43,6 +52,14 @@ export type Happening =
   | { readonly type: 'killed'; readonly victim: string }
   /** A handler of a seller begins. */
   | { readonly type: 'begun'; readonly purchase: string; readonly transactionId: string; readonly isOrder: boolean }
+  /** A handler of a seller sets the charge of an authorization, before it produces what is charged. */
+  | {
+      readonly type: 'used'
+      readonly purchase: string
+      readonly transactionId: string
+      readonly charge: string
+      readonly isStream: boolean
+    }
   /** A handler of a seller produced an answer. */
   | { readonly type: 'handled'; readonly purchase: string; readonly transactionId: string; readonly answer: string }
   /** A gate has sent an answer, to its last byte. */
@@ -53,12 +70,16 @@ export type Happening =
       readonly transactionId: string
       readonly success: boolean
       readonly reason?: string | undefined
+      /** What was charged of an authorization. */
+      readonly charge?: string | undefined
     }
 
 /** A transaction in a block. */
 export type LedgerLine = {
   readonly round: number
   readonly transactionId: string
+  /** The id that the parties give to the payment: of its transaction, or of the authorization that its note names. */
+  readonly paymentId: string
   readonly group: string
   readonly sender: string
   readonly receiver: string
@@ -123,6 +144,8 @@ type BlockTransaction = {
     readonly aamt?: number
     readonly fee?: number
     readonly grp?: string
+    readonly note?: string
+    readonly lx?: string
   }
 }
 
@@ -148,6 +171,7 @@ export async function readLedger(nodeUrl: string, after: number): Promise<Ledger
       ledger.push({
         round,
         transactionId: blockTxids[index]!,
+        paymentId: authorizationOf(txn) ?? blockTxids[index]!,
         group: txn.grp ?? blockTxids[index]!,
         sender: txn.snd,
         receiver: txn.arcv ?? txn.rcv ?? txn.snd,
@@ -158,6 +182,22 @@ export async function readLedger(nodeUrl: string, after: number): Promise<Ledger
     })
   }
   return ledger
+}
+
+/** Returns the authorization that a transfer is charged for. Its id is the lease, which the note repeats. */
+function authorizationOf({ note, lx }: BlockTransaction['txn']): string | undefined {
+  const id = Buffer.from(note ?? '', 'base64').toString()
+  if (!id.startsWith('upto-')) return undefined
+  const lease = Buffer.from(lx ?? '', 'base64')
+  return id === `upto-${base32(lease)}` ? id : `${id}, with another lease`
+}
+
+const base32Letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+function base32(bytes: Uint8Array): string {
+  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, '0')).join('')
+  const groups = bits.match(/.{1,5}/g) ?? []
+  return groups.map((group) => base32Letters[Number.parseInt(group.padEnd(5, '0'), 2)]).join('')
 }
 
 type Parties = { readonly payers: readonly string[]; readonly sponsor: string }

@@ -23,7 +23,13 @@ async function run(ground: Ground, scenario: Scenario, index: number): Promise<o
   const firstRound = await lastRound(ground.ledger)
   const cluster = await openCluster(ground, {
     ...{ directory: join(directory, String(index)), claims: 'postgres', replicas: 2, gates: 2, buyers: [1, 4], budget },
-    env: { FAULTS_SETTLE_MS: '1500', FAULTS_PURCHASES: String(purchases), FAULTS_DOUBLE_RATE: '0', ...env },
+    env: {
+      FAULTS_SETTLE_MS: '1500',
+      FAULTS_PURCHASES: String(purchases),
+      FAULTS_DOUBLE_RATE: '0',
+      FAULTS_GOODS: 'report,order',
+      ...env,
+    },
   })
   const services = [...cluster.replicas, ...cluster.gates]
   for (const service of services) {

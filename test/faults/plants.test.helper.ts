@@ -9,6 +9,7 @@ const settlementPlants: { [name: string]: (store: SettlementStore) => Partial<Se
   'hears of nothing': hearsOfNothing,
   'counts its own fees': countsItsOwnFees,
   'records failures': recordsFailures,
+  'records another amount': recordsAnotherAmount,
 }
 
 const claimPlants: { [name: string]: (store: ClaimStore) => Partial<ClaimStore> } = {
@@ -17,6 +18,7 @@ const claimPlants: { [name: string]: (store: ClaimStore) => Partial<ClaimStore> 
   'serves again': servesAgain,
   'loses its lease': losesItsLease,
   'loses its lease, without a fence': hasNoFence,
+  'loses the charge of a stream': losesCharge,
 }
 
 export function plantInSettlements(store: SettlementStore, plant: string | undefined): SettlementStore {
@@ -119,6 +121,27 @@ function recordsFailures(store: SettlementStore): Partial<SettlementStore> {
   const errorReason = 'invalid_exact_avm_settlement_failed'
   const failed = { state: 'failed', errorReason, errorMessage: 'the payment expired before it was confirmed' } as const
   return { finish: (transactionId) => store.finish(transactionId, failed) }
+}
+
+/** Records another charge than that of the signed transfer. */
+function recordsAnotherAmount(store: SettlementStore): Partial<SettlementStore> {
+  const changed = (settlement: Settlement): Settlement => {
+    return { ...settlement, amount: String(BigInt(settlement.amount) + 1n) }
+  }
+  return { claim: (settlement, limits) => store.claim(changed(settlement), limits) }
+}
+
+/** The gate is killed when a stream has ended, and its charge is not stored. */
+function losesCharge({ usage }: ClaimStore): Partial<ClaimStore> {
+  return {
+    usage: {
+      ...bound(usage!),
+      note: async (work, ...rest) => {
+        if (work.charge > 0n) process.kill(process.pid, 'SIGKILL')
+        return usage!.note(work, ...rest)
+      },
+    },
+  }
 }
 
 /** Not a fault of a store either: the gate is killed before it has done anything. */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Server } from '@latchkey/http'
 import { Signer } from '@latchkey/x402/client'
 import { createFacilitatorHandler, Facilitator } from '@latchkey/x402/facilitator'
+import { UptoPayment } from '@latchkey/x402-wire'
 import { HistoryLog } from './history.test.helper.js'
 import { plantInSettlements } from './plants.test.helper.js'
 import { openChain, port, ready, setting, settings, untilItWorks } from './settings.test.helper.js'
@@ -31,7 +32,14 @@ await untilItWorks(() => facilitator.resume())
 
 const handler = createFacilitatorHandler({ facilitator, onError })
 
-type Settled = { transaction: string; success: boolean; errorReason?: string }
+type Settled = { transaction: string; success: boolean; errorReason?: string; amount?: string }
+
+/** Returns the id of an authorization, which is not that of its transaction; undefined for another payment. */
+function authorizationIn(body: string): string | undefined {
+  const { paymentPayload } = JSON.parse(body) as { paymentPayload: { payload: object } }
+  if (!('program' in paymentPayload.payload)) return undefined
+  return UptoPayment.idOf(UptoPayment.read(paymentPayload.payload).terms.lease)
+}
 
 const server = new Server({
   fetch: async (request, connection) => {
@@ -39,10 +47,13 @@ const server = new Server({
     const body = await request.text()
     // Without the connection, because its body was already read.
     const response = await handler(new Request(request, { body }))
-    const { transaction, success, errorReason } = (await response.clone().json()) as Settled
-    if (transaction !== undefined && transaction !== '') {
-      appendFileSync(requestsFile, `${JSON.stringify({ transactionId: transaction, body })}\n`)
-      history.add({ type: 'settle', transactionId: transaction, success, reason: errorReason })
+    const { transaction, success, errorReason, amount } = (await response.clone().json()) as Settled
+    const authorization = authorizationIn(body)
+    const transactionId = authorization ?? transaction
+    if (transactionId !== undefined && transactionId !== '') {
+      appendFileSync(requestsFile, `${JSON.stringify({ transactionId, body })}\n`)
+      const charge = authorization === undefined || !success ? undefined : amount
+      history.add({ type: 'settle', transactionId, success, reason: errorReason, charge })
     }
     return response
   },

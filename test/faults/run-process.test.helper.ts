@@ -27,6 +27,7 @@ import { faultAtRandom, heal } from './faultKinds.test.helper.js'
 import {
   HistoryLog,
   type LedgerLine,
+  type Line,
   lastRound,
   openIntents,
   ownLines,
@@ -35,6 +36,7 @@ import {
 } from './history.test.helper.js'
 import { readSales, recoverSales } from './salesBooks.test.helper.js'
 import { setting } from './settings.test.helper.js'
+import { recoverWork } from './usageWork.test.helper.js'
 import { waitsBehindKilled } from './waits.test.helper.js'
 
 const root = setting('FAULTS_DIRECTORY')
@@ -45,7 +47,8 @@ const runs = setting('FAULTS_RUNS')
 const seed = Number(setting('FAULTS_SEED'))
 const buyers = Number(setting('FAULTS_BUYERS'))
 const env = { FAULTS_PAUSE_MS: setting('FAULTS_PAUSE_MS') }
-const roundsToExpire = 200
+/** Longer than an authorization of `maxUsageSeconds` is valid. */
+const roundsToExpire = 500
 /** How long buyers may take to complete their purchases once all faults are over. */
 const lastChanceMs = 180_000
 
@@ -111,6 +114,8 @@ async function finish(cluster: Cluster, log: (text: string) => void): Promise<vo
     await endClaims(cluster)
   }
   await untilEnd('finish')
+  log('streams of gates that were killed are charged')
+  await recoverWork(cluster)
   log('what is not settled expires')
   await post(ledger, '/devnet/mine', { rounds: roundsToExpire })
   await untilEnd('close')
@@ -138,6 +143,7 @@ async function report(cluster: Cluster, ledger: readonly LedgerLine[], faults: C
       lost: of('lost'),
       sales,
     },
+    usage: usageIn(lines, ledger),
     ...{ signed: of('signed'), settleResponses: of('settle'), handled: of('handled'), sent: of('sent') },
     ...{
       leases: isRenewed ? 'renewed' : 'long',
@@ -147,6 +153,16 @@ async function report(cluster: Cluster, ledger: readonly LedgerLine[], faults: C
     budgetReached: ledger.filter(({ receiver }) => receiver === payTos[0]).length === options.budget,
     ...{ faultsInAll: faults.total, faults, problems: problems.length, failing: problems.slice(0, 20) },
   }
+}
+
+/** Counts what was sold by usage. */
+function usageIn(lines: readonly Line[], ledger: readonly LedgerLine[]): object {
+  const used = lines.filter((line) => line.type === 'used')
+  const ids = (isStream: boolean): Set<string> =>
+    new Set(used.flatMap((line) => (line.isStream === isStream ? line.transactionId : [])))
+  const charged = ledger.filter(({ paymentId }) => paymentId.startsWith('upto-'))
+  const lost = lines.filter((line) => line.type === 'lost' && ids(true).has(line.transactionId))
+  return { buffered: ids(false).size, streams: ids(true).size, charged: charged.length, streamsLost: lost.length }
 }
 
 /** Returns the claims that gates hold at the end, for analysing failures. */

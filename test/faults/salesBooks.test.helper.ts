@@ -75,6 +75,7 @@ export function compareSales({ sales, revenue }: SellerBooks, payments: Readonly
 
 function compareSale(sale: Sale, paid: LedgerLine | undefined): string[] {
   const { transactionId, outcome, payer, payTo, amount, asset, round } = sale
+  if (paid === undefined && isFree(sale)) return []
   if ((outcome === 'settled') !== (paid !== undefined)) {
     return [`${transactionId} is ${outcome} at its seller, and ${paid === undefined ? 'not ' : ''}on the ledger`]
   }
@@ -85,6 +86,11 @@ function compareSale(sale: Sale, paid: LedgerLine | undefined): string[] {
   const found = [payer, payTo, amount, asset, round ?? paid.round]
   const expected = [paid.sender, paid.receiver, paid.amount, String(paid.asset), paid.round]
   return String(found) === String(expected) ? [] : [`${transactionId} is other than on the ledger at its seller`]
+}
+
+/** Whether nothing was charged of an authorization. */
+function isFree({ transactionId, outcome, amount }: Sale): boolean {
+  return transactionId.startsWith('upto-') && outcome === 'settled' && amount === '0'
 }
 
 /** Checks that the sums of each route match the ledger. */
@@ -103,9 +109,11 @@ function compareSums(
     return sums
   }
   const sold = sumOf(revenue.map(({ route, settled, amount }) => ({ route, count: settled, amount })))
-  const paid = sumOf(
-    [...payments].map(([id, { amount }]) => ({ route: recorded.get(id)?.route ?? 'none', count: 1, amount })),
-  )
+  const free = [...recorded.values()].filter((sale) => isFree(sale) && !payments.has(sale.transactionId))
+  const paid = sumOf([
+    ...free.map(({ route }) => ({ route, count: 1, amount: '0' })),
+    ...[...payments].map(([id, { amount }]) => ({ route: recorded.get(id)?.route ?? 'none', count: 1, amount })),
+  ])
   const textOf = (sum: Sum | undefined): string => `${sum?.amount ?? 0} in ${sum?.count ?? 0} payments`
   return [...new Set([...sold.keys(), ...paid.keys()])].flatMap((route) => {
     const [found, expected] = [textOf(sold.get(route)), textOf(paid.get(route))]

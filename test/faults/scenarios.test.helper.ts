@@ -93,4 +93,20 @@ export const scenarios: readonly Scenario[] = [
     purchases: 2,
     finds: ['failed in a response, and on the ledger'],
   },
+  {
+    name: 'a charge that is recorded with another amount',
+    plants: both('replica', 'records another amount'),
+    env: { FAULTS_GOODS: 'query' },
+    purchases: 2,
+    isEndless: true,
+    finds: ['charged other than answered by a replica'],
+  },
+  {
+    name: 'a stream that was delivered, and is never charged',
+    plants: both('gate', 'loses the charge of a stream'),
+    env: { FAULTS_GOODS: 'tail' },
+    purchases: 2,
+    isEndless: true,
+    finds: ['used and not charged'],
+  },
 ]

@@ -29,6 +29,9 @@ export const dollarAssetId = 10_458_941n
 /** The timeout of a payment. A local ledger makes that many rounds in less than a minute. */
 export const maxTimeoutSeconds = 300
 
+/** Longer, because killed gates leave the charges of streams to others for minutes. */
+export const maxUsageSeconds = 1_000
+
 /** Opens the ledger through the nodes in this process's settings. */
 export function openChain(): Promise<Chain> {
   const nodes = settings.nodes()

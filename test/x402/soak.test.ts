@@ -3,7 +3,8 @@
  * forgets, connections break, and buyers abort and repeat. At the end the books of ledger, facilitator, sellers and
  * buyers agree to the unit, no payment opened two answers, no order was placed twice, and every settled payment got its
  * answer. `npm run soak -- 20` takes minutes; LATCHKEY_SOAK_SECONDS and LATCHKEY_SOAK_SEED set the length and the
- * random seed, LATCHKEY_SOAK_LOG a file for every problem with its history.
+ * random seed, LATCHKEY_SOAK_LOG a file for every problem with its history. LATCHKEY_SOAK_STORE=postgres keeps
+ * settlements and claims in PostgreSQL, which is killed too, instead of SQLite.
  */
 import assert from 'node:assert/strict'
 import { ChildProcess } from 'node:child_process'
@@ -11,12 +12,14 @@ import { writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { temporaryDirectory, until } from '../process/commands.test.helper.js'
-import { closeBooks, compareBooks, noteServed } from './soakBooks.test.helper.js'
+import { compareBooks } from './soakBooks.test.helper.js'
 import { lanes, openMarket } from './soakMarket.test.helper.js'
 import { killAtRandom } from './soakProcesses.test.helper.js'
+import { closeBooks, noteServed } from './soakRecords.test.helper.js'
 
 const seconds = Number(process.env['LATCHKEY_SOAK_SECONDS'] ?? 8)
 const seed = Number(process.env['LATCHKEY_SOAK_SEED'] ?? Date.now() % 2 ** 31)
+const engine = process.env['LATCHKEY_SOAK_STORE'] === 'postgres' ? 'postgres' : 'sqlite'
 /** How long buyers may take to complete their purchases once everything runs again. */
 const lastChanceMs = 120_000
 const noteEveryMs = 30_000
@@ -27,12 +30,12 @@ test(`${seconds} seconds of kills, faults, aborts and repeats`, { timeout: 600_0
   let endsAt = Number.POSITIVE_INFINITY
   const isOver = (): boolean => performance.now() > endsAt
   const hasToEnd = (): boolean => performance.now() > endsAt + lastChanceMs
-  const market = await openMarket(t, { directory: temporaryDirectory(t), seed, isOver })
+  const market = await openMarket(t, { directory: temporaryDirectory(t), engine, seed, isOver })
   endsAt = performance.now() + seconds * 1_000
-  const { devnet, kmd, facilitator, random, kills } = market
-  const noting = setInterval(() => noteServed(market), noteEveryMs)
+  const { devnet, kmd, facilitator, stores, random, kills } = market
+  const noting = setInterval(() => void noteServed(market).catch(() => {}), noteEveryMs)
   t.after(() => clearInterval(noting))
-  const killing = killAtRandom([devnet, kmd, facilitator], { random, kills, isOver })
+  const killing = killAtRandom([devnet, kmd, facilitator, ...stores.servers], { random, kills, isOver })
   const buying = market.shoppers.flatMap((shopper) => {
     const count = shopper === market.shoppers.at(-1) ? 1 : lanes
     return Array.from({ length: count }, () => shopper.run(isOver, hasToEnd))
@@ -43,7 +46,15 @@ test(`${seconds} seconds of kills, faults, aborts and repeats`, { timeout: 600_0
   const { faults, aborts, repeats, outcomes, work } = market
   const details = { kills, faults, aborts, repeats, outcomes, work }
   const failing = problems.slice(0, maxProblems).map((problem) => problem.slice(0, maxProblemLength))
-  const line = JSON.stringify({ seconds, seed, ...counts, ...details, problems: problems.length, failing })
+  const line = JSON.stringify({
+    seconds,
+    store: engine,
+    seed,
+    ...counts,
+    ...details,
+    problems: problems.length,
+    failing,
+  })
   process.stdout.write(`${line}\n`)
   if (process.env['LATCHKEY_SOAK_LOG'] !== undefined)
     writeFileSync(process.env['LATCHKEY_SOAK_LOG'], problems.join('\n'))

@@ -1,49 +1,33 @@
 /** Compares ledger, facilitator, sellers, buyers and fees to the unit at the end of a soak. */
-import { DatabaseSync } from '@photostructure/sqlite'
-import { until } from '../process/commands.test.helper.js'
-import { get } from '../support/devnet.test.helper.js'
 import { LatchkeyShopper } from './soakBuyers.test.helper.js'
-import { dollar, type Market, microAlgosOf, post } from './soakMarket.test.helper.js'
+import { dollar, type Market, microAlgosOf } from './soakMarket.test.helper.js'
 import type { Purchase } from './soakPurchases.test.helper.js'
-
-type Row = {
-  transaction_id: string
-  state: string
-  payer: string
-  pay_to: string
-  amount: string
-  fee_micro_algos: string
-}
-
-/** A payment that a buyer signed, with its state in the ledger. */
-type Entry = {
-  transactionId: string
-  purchase: Purchase | undefined
-  isSettled: boolean
-  /** Whether the seller recorded that it has sent the answer. */
-  isServed: boolean
-  hasSecret: boolean
-}
+import {
+  type Claim,
+  claimsOf,
+  describe,
+  type Entry,
+  entriesOf,
+  type Ledger,
+  ledgerOf,
+  type Row,
+  settlements,
+} from './soakRecords.test.helper.js'
+import { compareUsage } from './soakUsageBooks.test.helper.js'
 
 export type Books = { counts: { [name: string]: unknown }; problems: string[] }
 
-/** After its last valid round, a payment that is not on the ledger never will be. */
-const roundsToExpire = 200
 /** Each lookup asks for up to 1,000 blocks. */
 const maxExpiredLookups = 3
-
-/** Waits until the facilitator has decided everything, and no signed payment can still be settled. */
-export async function closeBooks(market: Market): Promise<void> {
-  await until('no settlement is pending', () => settlements(market).every(({ state }) => state !== 'pending'))
-  await post(market.nodeUrl, '/devnet/mine', { rounds: roundsToExpire })
-  await until('no settlement is pending', () => settlements(market).every(({ state }) => state !== 'pending'))
-}
+const maxChargeLookups = 10
 
 export async function compareBooks(market: Market): Promise<Books> {
-  const settledRows = settlements(market).filter(({ state }) => state === 'settled')
-  const ledger = await confirmedIds(market)
-  const claims = market.sellers.flatMap(claimsOf)
-  const entries = entriesOf(market, ledger)
+  const rows = await settlements(market)
+  const ledger = await ledgerOf(market)
+  // A charge of nothing is recorded, and is not on the ledger.
+  const settledRows = rows.filter(({ state, amount }) => state === 'settled' && amount !== '0')
+  const claims = await claimsOf(market)
+  const entries = await entriesOf(market, ledger)
   const settled = entries.filter(({ isSettled }) => isSettled)
   const purchases = market.shoppers.flatMap((shopper) => shopper.purchases)
   const delivered = new Set(purchases.flatMap(({ deliveries }) => deliveries.map((one) => one.transactionId)))
@@ -51,11 +35,17 @@ export async function compareBooks(market: Market): Promise<Books> {
   // A seller cannot distinguish such a buyer from an observer of the ledger, so it sends an answer once; this one was
   // sent.
   const sentOnce = missing.filter(({ hasSecret, isServed }) => !hasSecret && isServed)
-  const undelivered = missing.filter((entry) => !sentOnce.includes(entry))
+  // A metered stream is charged for what was sent of it.
+  const cut = missing.filter(({ purchase }) => purchase?.good === 'tail')
+  const undelivered = missing.filter((entry) => !sentOnce.includes(entry) && !cut.includes(entry))
   const excused = new Set(sentOnce.map(({ purchase }) => purchase))
-  const unanswered = purchases.filter((purchase) => purchase.state !== 'delivered' && !excused.has(purchase))
+  const unanswered = purchases.filter((purchase) => {
+    const isLostStream = purchase.good === 'tail' && purchase.state === 'lost'
+    return purchase.state !== 'delivered' && !excused.has(purchase) && !isLostStream
+  })
   const twice = paidTwice(settled)
   const duplicates = [...doubleAnswers(purchases), ...doubleOrders(market, settled)]
+  const usage = await compareUsage(market, { ledger, entries, rows })
   const problems = [
     ...undelivered.map((entry) => `undelivered: ${entry.transactionId} of ${describe(entry.purchase)}`),
     ...unanswered.map((purchase) => `unanswered: ${describe(purchase)}`),
@@ -66,6 +56,7 @@ export async function compareBooks(market: Market): Promise<Books> {
     ...ledgerProblems(settledRows, ledger, settled),
     ...(await balanceProblems(market, settledRows)),
     ...(await logProblems(market, ledger)),
+    ...usage.problems,
   ]
   const counts = {
     purchases: purchases.length,
@@ -80,77 +71,23 @@ export async function compareBooks(market: Market): Promise<Books> {
     ordersPlaced: market.sellers.reduce((total, { shop }) => total + shop.orders.size, 0),
     microDollars: Number(sum(settledRows, 'amount')),
     feeMicroAlgos: Number(sum(settledRows, 'fee_micro_algos')),
+    usage: usage.counts,
   }
   return { counts, problems }
-}
-
-function settlements({ storeFile }: Market): Row[] {
-  const database = new DatabaseSync(storeFile, { readOnly: true })
-  try {
-    return database.prepare('SELECT * FROM settlements').all() as Row[]
-  } finally {
-    database.close()
-  }
 }
 
 function sum(rows: readonly Row[], column: 'amount' | 'fee_micro_algos'): bigint {
   return rows.reduce((total, row) => total + BigInt(row[column]), 0n)
 }
 
-/** Returns every transaction on the ledger, block by block. */
-async function confirmedIds({ nodeUrl }: Market): Promise<Set<string>> {
-  const { 'last-round': last } = await get(`${nodeUrl}/v2/status`)
-  const ids = new Set<string>()
-  const rounds = Array.from({ length: Number(last) }, (_, index) => index + 1)
-  const read = async (): Promise<void> => {
-    for (let round = rounds.pop(); round !== undefined; round = rounds.pop()) {
-      const { blockTxids } = await get(`${nodeUrl}/v2/blocks/${round}/txids`)
-      for (const id of blockTxids as string[]) ids.add(id)
-    }
-  }
-  await Promise.all(Array.from({ length: 8 }, read))
-  return ids
-}
-
-type Claim = { transaction_id: string; state: string }
-
-function claimsOf({ claimsFile }: { claimsFile: string }): Claim[] {
-  const database = new DatabaseSync(claimsFile, { readOnly: true })
-  try {
-    return database.prepare('SELECT transaction_id, state FROM claims').all() as Claim[]
-  } finally {
-    database.close()
-  }
-}
-
 /** Claims of old payments are deleted, so there may be fewer claims than payments. */
-function claimProblems(claims: readonly Claim[], ledger: ReadonlySet<string>): string[] {
+function claimProblems(claims: readonly Claim[], { payments }: Ledger): string[] {
   return claims.flatMap(({ transaction_id, state }) => {
     if (state === 'serving') return [`still being served: ${transaction_id}`]
-    return state === 'served' && !ledger.has(transaction_id) ? [`served and not settled: ${transaction_id}`] : []
-  })
-}
-
-/** Records which answers sellers have sent, because they delete claims of old payments. */
-export function noteServed({ sellers, served }: Market): void {
-  for (const { transaction_id, state } of sellers.flatMap(claimsOf)) {
-    if (state === 'served') served.add(transaction_id)
-    else served.delete(transaction_id)
-  }
-}
-
-function entriesOf(market: Market, ledger: ReadonlySet<string>): Entry[] {
-  const { shoppers, served } = market
-  noteServed(market)
-  return shoppers.flatMap((shopper) => {
-    const byId = new Map(shopper.purchases.map((one) => [one.id, one]))
-    return shopper.payments().map(({ transactionId, purchase }) => ({
-      transactionId,
-      purchase: byId.get(purchase),
-      isSettled: ledger.has(transactionId),
-      isServed: served.has(transactionId),
-      hasSecret: shopper.hasSecret,
-    }))
+    // An authorization may be charged nothing.
+    const isFree = transaction_id.startsWith('upto-')
+    const isUnpaid = state === 'served' && !isFree && !payments.has(transaction_id)
+    return isUnpaid ? [`served and not settled: ${transaction_id}`] : []
   })
 }
 
@@ -192,7 +129,14 @@ function doubleOrders({ sellers }: Market, settled: readonly Entry[]): string[] 
 /** Nothing was given away: every delivery names a payment on the ledger, for that purchase. */
 function unpaidProblems({ shoppers }: Market, delivered: ReadonlySet<string>, settled: readonly Entry[]): string[] {
   const purchaseOf = new Map(settled.map(({ transactionId, purchase }) => [transactionId, purchase]))
-  const unpaid = [...delivered].filter((transactionId) => !purchaseOf.has(transactionId))
+  const free = new Set(
+    shoppers
+      .flatMap(({ purchases }) => purchases.flatMap(({ deliveries }) => deliveries))
+      .flatMap((one) => (one.usage?.charge === '0' ? one.transactionId : [])),
+  )
+  const unpaid = [...delivered]
+    .filter((transactionId) => !free.has(transactionId))
+    .filter((transactionId) => !purchaseOf.has(transactionId))
   const others = shoppers
     .flatMap(({ purchases }) => purchases)
     .flatMap((purchase) => purchase.deliveries.map(({ transactionId }) => ({ transactionId, purchase })))
@@ -204,14 +148,28 @@ function unpaidProblems({ shoppers }: Market, delivered: ReadonlySet<string>, se
 }
 
 /** The facilitator's settlements are those on the ledger, and each belongs to a buyer and has a fee payment. */
-function ledgerProblems(rows: readonly Row[], ledger: ReadonlySet<string>, settled: readonly Entry[]): string[] {
+function ledgerProblems(rows: readonly Row[], ledger: Ledger, settled: readonly Entry[]): string[] {
+  const { payments, lines } = ledger
   const recorded = new Set(rows.map(({ transaction_id }) => transaction_id))
   const known = new Set(settled.map(({ transactionId }) => transactionId))
+  const wrong = rows.filter(({ transaction_id, amount, payer, pay_to }) => {
+    const paid = payments.get(transaction_id)
+    return paid !== undefined && (paid.amount !== amount || paid.sender !== payer || paid.receiver !== pay_to)
+  })
   return [
-    ...[...known].filter((id) => !recorded.has(id)).map((id) => `on the ledger, and not settled in the store: ${id}`),
-    ...[...recorded].filter((id) => !ledger.has(id)).map((id) => `settled in the store, and not on the ledger: ${id}`),
-    ...[...recorded].filter((id) => !known.has(id)).map((id) => `settled, and in no log of a buyer: ${id}`),
-    ...(ledger.size === 2 * known.size ? [] : [`${ledger.size} transactions on the ledger for ${known.size} payments`]),
+    ...[...payments.keys()]
+      .filter((id) => !recorded.has(id))
+      .map((id) => `on the ledger, and not settled in the store: ${id}`),
+    ...[...recorded]
+      .filter((id) => !payments.has(id))
+      .map((id) => `settled in the store, and not on the ledger: ${id}`),
+    ...[...payments.keys()]
+      .filter((id) => !known.has(id))
+      .map((id) => `on the ledger, and in no log of a buyer: ${id}`),
+    ...wrong.map(({ transaction_id }) => `other in the store than on the ledger: ${transaction_id}`),
+    ...(lines.length === 2 * known.size
+      ? []
+      : [`${lines.length} transactions on the ledger for ${known.size} payments`]),
   ]
 }
 
@@ -237,28 +195,29 @@ async function balanceProblems(market: Market, rows: readonly Row[]): Promise<st
 }
 
 /** Compares a buyer's records, and its lookups of open payments, with the ledger. */
-async function logProblems({ shoppers }: Market, ledger: ReadonlySet<string>): Promise<string[]> {
+async function logProblems({ shoppers }: Market, { payments }: Ledger): Promise<string[]> {
   const problems: string[] = []
   for (const { buyer, name } of shoppers.filter((one) => one instanceof LatchkeyShopper)) {
-    let expired = 0
+    const left = { settled: maxChargeLookups, expired: maxExpiredLookups }
     for (const { transactionId, state } of buyer.payments.all()) {
-      const isSettled = ledger.has(transactionId)
-      const isLookedUp = state === 'open' && (isSettled || expired++ < maxExpiredLookups)
+      const paid = payments.get(transactionId)
+      const kind = paid === undefined ? 'expired' : 'settled'
+      // The charge of a stream is searched in many blocks.
+      const isFast = kind === 'settled' && !transactionId.startsWith('upto-')
+      const isLookedUp = state === 'open' && (isFast || left[kind]-- > 0)
       const known = isLookedUp ? await buyer.lookUp(transactionId) : state
-      if (known === 'open' ? isLookedUp : (known === 'settled') !== isSettled) {
-        problems.push(`${name} holds ${transactionId} for ${known}, the ledger has ${isSettled ? 'it' : 'it not'}`)
+      if (known === 'open' ? isLookedUp : known !== kind) {
+        problems.push(`${name} holds ${transactionId} for ${known}, the ledger has ${paid ? 'it' : 'it not'}`)
+      }
+      const charge = buyer.payments.get(transactionId)?.charge
+      if (charge !== undefined && charge.amount !== paid?.amount) {
+        problems.push(`${name} was charged ${charge.amount} by ${transactionId}, the ledger has ${paid?.amount}`)
       }
     }
     const counted = buyer.payments.all().filter(({ state }) => state !== 'expired')
-    const total = counted.reduce((spent, { amount }) => spent + BigInt(amount), 0n)
+    const total = counted.reduce((spent, { amount, charge }) => spent + BigInt(charge?.amount ?? amount), 0n)
     const { microDollars } = buyer.payments.spent()
     if (microDollars !== total) problems.push(`${name} counts ${microDollars}, its payments amount to ${total}`)
   }
   return problems
-}
-
-function describe(purchase: Purchase | undefined): string {
-  if (purchase === undefined) return 'an unknown purchase'
-  const { id, buyer, seller, good, attempts, state, history } = purchase
-  return `${id}: ${good} at ${seller.name} for ${buyer}, ${state} after ${attempts} attempts; ${history.join(' | ')}`
 }

@@ -2,13 +2,14 @@
 import { Config } from '@algorandfoundation/algokit-utils'
 import { Buyer, type Chain, decodePayment, LostResponseError, payingFetch, type Signer } from '@latchkey/x402/client'
 import { FilePayments } from '@latchkey/x402/file'
+import { UptoPayment } from '@latchkey/x402-wire'
 import { toClientAvmSigner } from '@x402/avm'
 import { ExactAvmScheme } from '@x402/avm/exact/client'
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import * as algosdk from 'algosdk'
 import { Purchase, refusalOf, type Storefront } from './soakPurchases.test.helper.js'
 import type { Counter, Random } from './soakRandom.test.helper.js'
-import { type Good, goods } from './soakSellers.test.helper.js'
+import { fixedGoods, type Good, goods } from './soakShop.test.helper.js'
 
 export type Counters = { aborts: Counter; repeats: Counter; outcomes: Counter }
 
@@ -44,6 +45,7 @@ export abstract class Shopper {
   }
 
   abstract readonly address: string
+  protected abstract readonly goods: readonly Good[]
   /** Whether the buyer can prove to a seller that an answer is its own. */
   abstract readonly hasSecret: boolean
   /** Returns every signed payment. */
@@ -56,7 +58,7 @@ export abstract class Shopper {
   async run(isOver: () => boolean, hasToEnd: () => boolean): Promise<void> {
     const { random, sellers } = this.options
     while (!isOver()) {
-      const purchase = new Purchase(this.name, random.pick(sellers), random.pick<Good>(goods))
+      const purchase = new Purchase(this.name, random.pick(sellers), random.pick(this.goods))
       this.purchases.push(purchase)
       while (purchase.state === 'wanted' && !hasToEnd()) await this.#try(purchase)
       if (purchase.state === 'delivered' && random.chance(repeatRate)) await this.#repeat(purchase, 'after delivery')
@@ -115,6 +117,8 @@ export type LatchkeyShopperOptions = ShopperOptions & { signer: Signer.Signer; l
 /** Uses our buyer, with a log in a file, limits, and a key in the daemon. */
 export class LatchkeyShopper extends Shopper {
   readonly hasSecret = true
+  readonly signer: Signer.Signer
+  protected readonly goods = goods
   readonly #open: () => Buyer
   #buyer: Buyer
   /** The header that presents the last payment of a purchase again, after its response was lost. */
@@ -126,6 +130,7 @@ export class LatchkeyShopper extends Shopper {
   constructor(options: LatchkeyShopperOptions) {
     super(options)
     const { signer, chain, logFile } = options
+    this.signer = signer
     const limits = { maxPerPayment: '$0.01', maxTotal: '$80' }
     this.#open = () => new Buyer({ signer, chains: chain, payments: new FilePayments(logFile), ...limits })
     this.#buyer = this.#open()
@@ -195,6 +200,8 @@ export class LatchkeyShopper extends Shopper {
 export class PublishedShopper extends Shopper {
   readonly address: string
   readonly hasSecret = false
+  /** The published client does not sign authorizations. */
+  protected readonly goods = fixedGoods
   readonly #client: x402Client
   readonly #headers = new Map<Purchase, string[]>()
   readonly #refusals = new Map<string, number>()
@@ -251,12 +258,11 @@ export class PublishedShopper extends Shopper {
   }
 }
 
-/** Computes the id of the payment on the ledger with algosdk instead of our code. */
+/** Computes the id of the payment on the ledger with algosdk instead of our code; of an authorization, its own id. */
 function transactionIdOf(header: string): string {
-  const { paymentGroup, paymentIndex } = decodePayment(header).payload as {
-    paymentGroup: string[]
-    paymentIndex: number
-  }
+  const { payload } = decodePayment(header)
+  if ('program' in payload) return UptoPayment.idOf(UptoPayment.read(payload).terms.lease)
+  const { paymentGroup, paymentIndex } = payload as { paymentGroup: string[]; paymentIndex: number }
   const bytes = new Uint8Array(Buffer.from(paymentGroup[paymentIndex]!, 'base64'))
   return algosdk.decodeSignedTransaction(bytes).txn.txID()
 }

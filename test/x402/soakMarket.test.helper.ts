@@ -6,8 +6,7 @@ import { join } from 'node:path'
 import { Network } from '@latchkey/algorand'
 import { Kmd } from '@latchkey/kmd-client'
 import { Chain, fromKmd } from '@latchkey/x402/client'
-import { Gate, httpFacilitator } from '@latchkey/x402/server'
-import { SqliteClaims } from '@latchkey/x402/sqlite'
+import { type ClaimStore, Gate, httpFacilitator } from '@latchkey/x402/server'
 import * as algosdk from 'algosdk'
 import { fastConfig } from '../support/daemon.test.helper.js'
 import { freePort } from '../support/freePort.test.helper.js'
@@ -17,7 +16,9 @@ import { http2Fetch } from './soakHttp2.test.helper.js'
 import { Service } from './soakProcesses.test.helper.js'
 import type { Storefront } from './soakPurchases.test.helper.js'
 import { Counter, Random } from './soakRandom.test.helper.js'
-import { type Adapter, adapters, routesFor, Shop } from './soakSellers.test.helper.js'
+import { type Adapter, adapters } from './soakSellers.test.helper.js'
+import { routesFor, Shop } from './soakShop.test.helper.js'
+import { type ClaimsDatabase, type Engine, openStores, type Stores } from './soakStores.test.helper.js'
 
 type Scope = { after: (work: () => unknown) => void }
 
@@ -33,7 +34,9 @@ const sponsorMicroAlgos = 1_000_000_000n
 const password = 'a password'
 const blockMs = 500
 
-export type SoakOptions = { directory: string; seed: number; isOver: () => boolean }
+export type SoakOptions = { directory: string; engine: Engine; seed: number; isOver: () => boolean }
+
+export type Seller = { name: string; payTo: string; shop: Shop; database: ClaimsDatabase }
 
 export type Market = Counters & {
   random: Random
@@ -45,10 +48,13 @@ export type Market = Counters & {
   facilitator: Service
   /** Without a proxy, for the books. */
   chain: Chain
+  /** The chain that the parties use, through a proxy. */
+  faultyChain: Chain
   nodeUrl: string
-  storeFile: string
+  facilitatorUrl: string
+  stores: Stores
   sponsor: string
-  sellers: { name: string; payTo: string; shop: Shop; claimsFile: string }[]
+  sellers: Seller[]
   shoppers: Shopper[]
   /** Payments for which a seller recorded that it has sent the answer. */
   served: Set<string>
@@ -56,7 +62,7 @@ export type Market = Counters & {
   before: { microDollars: Map<string, bigint>; sponsorMicroAlgos: bigint }
 }
 
-export async function openMarket(t: Scope, { directory, seed, isOver }: SoakOptions): Promise<Market> {
+export async function openMarket(t: Scope, { directory, engine, seed, isOver }: SoakOptions): Promise<Market> {
   const random = new Random(seed)
   const counters = { aborts: new Counter(), repeats: new Counter(), outcomes: new Counter(), work: new Counter() }
   const faultOptions = { random, faults: new Counter(), isOver }
@@ -78,8 +84,9 @@ export async function openMarket(t: Scope, { directory, seed, isOver }: SoakOpti
   const chain = await Chain.open({ network, nodes: nodeUrl })
   const faultyChain = await openUntil(() => Chain.open({ network, nodes: faultyNodes[0]! }))
   await fund(nodeUrl, keys.sponsor, { microAlgos: Number(sponsorMicroAlgos) })
-  const storeFile = join(directory, 'facilitator.db')
+  const stores = await openStores(t, engine, directory)
   const facilitatorPort = await freePort()
+  const facilitatorUrl = `http://127.0.0.1:${facilitatorPort}`
   const passwordFile = join(directory, 'password')
   writeFileSync(passwordFile, password, { mode: 0o600 })
   const facilitator = startable(
@@ -89,8 +96,10 @@ export async function openMarket(t: Scope, { directory, seed, isOver }: SoakOpti
       ...['--port', `${facilitatorPort}`, '--network', network],
       ...faultyNodes.flatMap((url) => ['--node', url]),
       ...['--wallet', 'sponsor', '--key', keys.sponsor, '--password-file', passwordFile],
+      ...stores.facilitator.args,
     ],
-    { '--data-dir': kmdDirectory, '--store': storeFile },
+    { '--data-dir': kmdDirectory },
+    stores.facilitator.env,
   )
   await facilitator.start()
   const sellers: Market['sellers'] = []
@@ -100,15 +109,11 @@ export async function openMarket(t: Scope, { directory, seed, isOver }: SoakOpti
     await fund(nodeUrl, payTo, { microAlgos: 1_000_000 })
     await post(nodeUrl, '/devnet/opt-in', { address: payTo, assetId: Number(dollar) })
     const shop = new Shop(adapter.name, random, counters.work)
-    const claimsFile = join(directory, `claims-${sellers.length}.db`)
-    const claims = new SqliteClaims(claimsFile)
-    t.after(() => claims.close())
-    const facilitators = httpFacilitator({ url: `http://127.0.0.1:${facilitatorPort}`, timeoutMs: 5_000 })
-    const routes = routesFor(chain.caip2, payTo)
-    const options = { routes, facilitators, claims, chains: faultyChain, onError: () => {} }
-    const gate = await openUntil(() => Gate.open(options))
+    const database = await stores.openClaims(`claims-${sellers.length}`)
+    const seller = { name: adapter.name, payTo, shop, database }
+    const gate = await openUntil(() => openGate({ faultyChain, facilitatorUrl }, seller, database.claims))
     storefronts.push(await openStorefront(t, adapter, await adapter.open(t, { gate, shop }), faultOptions))
-    sellers.push({ name: adapter.name, payTo, shop, claimsFile })
+    sellers.push(seller)
   }
   const shared = { random, chain: faultyChain, ...counters }
   const shoppers: Shopper[] = keys.buyers.map((address, index) => {
@@ -133,14 +138,27 @@ export async function openMarket(t: Scope, { directory, seed, isOver }: SoakOpti
     kmd,
     facilitator,
     chain,
+    faultyChain,
     nodeUrl,
-    storeFile,
+    facilitatorUrl,
+    stores,
     sponsor: keys.sponsor,
     sellers,
     shoppers,
     served: new Set(),
     before: { microDollars, sponsorMicroAlgos: await microAlgosOf(chain, keys.sponsor) },
   }
+}
+
+/** Opens a gate of a seller. */
+export function openGate(
+  { faultyChain, facilitatorUrl }: Pick<Market, 'faultyChain' | 'facilitatorUrl'>,
+  { payTo }: Pick<Seller, 'payTo'>,
+  claims: ClaimStore,
+): Promise<Gate> {
+  const routes = routesFor(faultyChain.caip2, payTo)
+  const facilitators = httpFacilitator({ url: facilitatorUrl, timeoutMs: 5_000 })
+  return Gate.open({ routes, facilitators, claims, chains: faultyChain, onError: () => {} })
 }
 
 export async function microAlgosOf(chain: Chain, address: string): Promise<bigint> {
@@ -153,8 +171,14 @@ function chosenAdapters(): readonly Adapter[] {
   return adapters.filter(({ name }) => names === undefined || names.includes(name))
 }
 
-function startable(t: Scope, name: string, args: readonly string[], files: { [option: string]: string }): Service {
-  return new Service(t, name, [name, '--json', ...args, ...Object.entries(files).flat()])
+function startable(
+  t: Scope,
+  name: string,
+  args: readonly string[],
+  files: { [option: string]: string },
+  env: NodeJS.ProcessEnv = {},
+): Service {
+  return new Service(t, name, [name, '--json', ...args, ...Object.entries(files).flat()], env)
 }
 
 /** Opens two wallets of one daemon: the sponsor's, which the facilitator uses, and the buyers'. */

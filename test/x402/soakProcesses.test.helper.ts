@@ -15,12 +15,14 @@ const maxStderr = 4_000
 export class Service {
   readonly name: string
   readonly #args: readonly string[]
+  readonly #env: NodeJS.ProcessEnv
   #child: ChildProcess | undefined
   #stderr = ''
 
-  constructor(t: Scope, name: string, args: readonly string[]) {
+  constructor(t: Scope, name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
     this.name = name
     this.#args = args
+    this.#env = env
     t.after(() => this.kill())
   }
 
@@ -44,7 +46,7 @@ export class Service {
     assert.equal(this.#child, undefined, `${this.name} runs already`)
     const child = spawn(process.execPath, [latchkeyCommand, ...this.#args], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: process.env['PATH'], HOME: '/nonexistent' },
+      env: { PATH: process.env['PATH'], HOME: '/nonexistent', ...this.#env },
     })
     this.#child = child
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -79,12 +81,19 @@ export class Service {
   }
 }
 
+/** What can be killed and started again. */
+export type Killable = {
+  readonly name: string
+  readonly kill: () => Promise<void>
+  readonly start: () => Promise<unknown>
+}
+
 export type KillOptions = { random: Random; kills: Counter; isOver: () => boolean }
 
 /** Kills the services one after another, in any order, sometimes two at once, and restarts them. */
-export async function killAtRandom(services: readonly Service[], options: KillOptions): Promise<void> {
+export async function killAtRandom(services: readonly Killable[], options: KillOptions): Promise<void> {
   const { random, kills, isOver } = options
-  const killOne = async (service: Service): Promise<void> => {
+  const killOne = async (service: Killable): Promise<void> => {
     await service.kill()
     kills.add(service.name)
     await random.pause(0, 1_200)
@@ -92,7 +101,7 @@ export async function killAtRandom(services: readonly Service[], options: KillOp
   }
   // On a slow machine, the time may be over before each was killed once.
   const isDone = (): boolean => isOver() && services.every(({ name }) => kills.get(name) > 0)
-  const left: Service[] = []
+  const left: Killable[] = []
   while (!isDone()) {
     await random.pause(500, 4_000)
     if (left.length === 0) left.push(...random.shuffle(services))

@@ -1,11 +1,21 @@
 /** Records what buyers wanted and what they got; these books are compared with the ledger. */
 import { randomUUID } from 'node:crypto'
 import { receiptOf } from '@latchkey/x402/client'
-import type { Answer, Good } from './soakSellers.test.helper.js'
-import { methods } from './soakSellers.test.helper.js'
+import { type Answer, type Good, methods } from './soakShop.test.helper.js'
 
 /** A seller as a buyer sees it. */
 export type Storefront = { name: string; url: string; fetch: typeof fetch }
+
+/** A complete answer that arrived. */
+export type Delivery = {
+  /** The payment that its receipt names; the authorization for a good sold by usage. */
+  readonly transactionId: string
+  readonly answer: string
+  /** For a good sold by usage: the charge that the answer names, and the receipt, if it was charged before it was sent. */
+  readonly usage?: { readonly charge: string; readonly receipt: Receipt | undefined } | undefined
+}
+
+type Receipt = NonNullable<ReturnType<typeof receiptOf>>
 
 /** One purchase of a buyer, with one answer for one payment, however often the buyer has to ask. */
 export class Purchase {
@@ -14,10 +24,11 @@ export class Purchase {
   readonly seller: Storefront
   readonly good: Good
   readonly url: string
-  /** Every complete answer that arrived, with the payment that its receipt names. */
-  readonly deliveries: { transactionId: string; answer: string }[] = []
+  readonly deliveries: Delivery[] = []
+  /** The highest charge in the lines of a metered stream that arrived, by authorization. */
+  readonly received = new Map<string, bigint>()
   attempts = 0
-  /** `lost`: its payment is settled, and the seller refuses to answer. */
+  /** `lost`: its payment is settled, and the seller refuses to answer, as it may for a metered stream that was cut. */
   state: 'wanted' | 'delivered' | 'lost' = 'wanted'
   /** The outcomes of the last attempts, for messages. */
   readonly history: string[] = []
@@ -43,16 +54,37 @@ export class Purchase {
 
   /** Resolves to whether this is the answer. Rejects if the connection breaks while reading. */
   async read(response: Response): Promise<boolean> {
-    const body = await response.text()
+    const isStream = this.good === 'tail' && response.status === 200
+    const body = isStream ? await this.#readLines(response) : await response.text()
     if (response.status !== 200) {
       this.note(`${response.status} ${refusalOf(response) ?? body}`)
+      // A metered stream is charged for what was sent, and is not made again.
+      if (this.good === 'tail' && body.includes('response_lost')) this.state = 'lost'
       return false
     }
-    const { purchase, answer } = JSON.parse(body) as Answer
+    const { purchase, answer, usage } = JSON.parse(body) as Answer
     if (purchase !== this.id) throw new Error(`the answer of purchase ${purchase} came for ${this.id}`)
-    this.deliveries.push({ transactionId: receiptOf(response)?.transaction ?? 'no receipt', answer })
+    const receipt = receiptOf(response)
+    const transactionId = usage?.authorization ?? receipt?.transaction ?? 'no receipt'
+    this.deliveries.push({ transactionId, answer, usage: usage && { charge: usage.charge, receipt } })
     this.state = 'delivered'
     return true
+  }
+
+  /** Reads a metered stream, and notes the charge of each line as it arrives. Resolves to the last line. */
+  async #readLines({ body }: Response): Promise<string> {
+    let rest = ''
+    let last = '{}'
+    for await (const piece of body!.pipeThrough(new TextDecoderStream())) {
+      const lines = `${rest}${piece}`.split('\n')
+      rest = lines.pop()!
+      for (const line of lines) {
+        const { usage } = JSON.parse(line) as { usage: { charge: string; authorization: string } }
+        this.received.set(usage.authorization, BigInt(usage.charge))
+        last = line
+      }
+    }
+    return last
   }
 }
 

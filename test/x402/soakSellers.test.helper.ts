@@ -1,78 +1,22 @@
-/** Runs a seller on each adapter, and records its sales: answers by id, and orders by purchase. */
-import { randomUUID } from 'node:crypto'
+/** Runs a seller on each adapter. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server, type Http2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { serve } from '@hono/node-server'
-import { paymentGate as expressGate } from '@latchkey/x402/express'
-import { paymentGate as fastifyGate } from '@latchkey/x402/fastify'
-import { paymentGate as honoGate } from '@latchkey/x402/hono'
-import { paymentGate as nodeGate } from '@latchkey/x402/node'
-import type { Gate, Route } from '@latchkey/x402/server'
+import { paymentGate as expressGate, paymentOf as expressPayment } from '@latchkey/x402/express'
+import { paymentGate as fastifyGate, paymentOf as fastifyPayment } from '@latchkey/x402/fastify'
+import { paymentGate as honoGate, paymentOf as honoPayment } from '@latchkey/x402/hono'
+import { paymentGate as nodeGate, paymentOf as nodePayment } from '@latchkey/x402/node'
+import type { Gate } from '@latchkey/x402/server'
 import express from 'express'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { Hono } from 'hono'
-import type { Counter, Random } from './soakRandom.test.helper.js'
+import { type Good, goods, methods, type Shop } from './soakShop.test.helper.js'
 
 type Scope = { after: (work: () => unknown) => void }
-
-/**
- * The goods: a report, which is settled after it was made; a dossier, which is settled first because of its price; an
- * order, which is settled first because of its effect; and a stream, which is settled first and sent while it is made.
- */
-export const goods = ['report', 'dossier', 'order', 'stream'] as const
-export type Good = (typeof goods)[number]
-
-export const methods = { report: 'GET', dossier: 'GET', order: 'POST', stream: 'GET' } as const
-const prices: { [good in Good]: string } = { report: '$0.001', dossier: '$0.002', order: '$0.003', stream: '$0.004' }
-
-export function routesFor(network: string, payTo: string): { [key: string]: Route } {
-  const accepts = (good: Good) => ({ network, payTo, price: prices[good], maxTimeoutSeconds })
-  return {
-    'GET /report': { accepts: accepts('report') },
-    'GET /dossier': { accepts: accepts('dossier'), settleFirstAbove: prices.report },
-    'GET /stream': { accepts: { ...accepts('stream'), paymentFlow: 'upfront' } },
-    'POST /order': { accepts: accepts('order') },
-  }
-}
-
-/** The content of every answer: its purchase, and the handler run that made it. */
-export type Answer = { purchase: string; answer: string; good: Good; filler: string }
-
-/** Payments expire within a minute or two, because the devnet makes blocks faster than the public network. */
-const maxTimeoutSeconds = 300
-const failureRate = 0.02
-const maxFiller = 20_000
-
-/** The handlers of a seller, and what they did. */
-export class Shop {
-  readonly name: string
-  readonly #random: Random
-  readonly #counts: Counter
-  /** How often each order was placed, by purchase. */
-  readonly orders = new Map<string, number>()
-
-  constructor(name: string, random: Random, counts: Counter) {
-    this.name = name
-    this.#random = random
-    this.#counts = counts
-  }
-
-  /** Returns undefined if the handler fails before it had an effect. */
-  async serve(good: Good, purchase: string): Promise<Answer | undefined> {
-    await this.#random.pause(0, this.#random.chance(0.1) ? 800 : 60)
-    if (this.#random.chance(failureRate)) {
-      this.#counts.add('handler failures')
-      return undefined
-    }
-    this.#counts.add('handler runs')
-    if (good === 'order') this.orders.set(purchase, (this.orders.get(purchase) ?? 0) + 1)
-    const filler = 'x'.repeat(this.#random.chance(0.3) ? this.#random.between(0, maxFiller) : 10)
-    return { purchase, answer: randomUUID(), good, filler }
-  }
-}
 
 export type SellerOptions = { gate: Gate; shop: Shop }
 export type Adapter = {
@@ -83,6 +27,7 @@ export type Adapter = {
 }
 
 const failure = { error: 'out of order' }
+const overridesHeader = 'Settlement-Overrides'
 const onError = (): void => {}
 
 function target(url = '/'): { good: Good | undefined; purchase: string } {
@@ -99,10 +44,27 @@ function orderOf(body: string): string {
 async function serveNode(shop: Shop, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { good, purchase } = target(request.url)
   if (good === undefined) return void response.writeHead(404).end()
-  const id = good === 'order' ? orderOf(await text(request)) : purchase
-  const answer = await shop.serve(good, id)
-  response.writeHead(answer === undefined ? 500 : 200, { 'Content-Type': 'application/json' })
-  response.end(JSON.stringify(answer ?? failure))
+  const id = methods[good] === 'POST' ? orderOf(await text(request)) : purchase
+  const payment = nodePayment(request)
+  if (good === 'tail') return sendStream(shop.stream(id, payment!), response)
+  const served = await shop.serve(good, id, payment)
+  if (served?.overrides !== undefined) response.setHeader(overridesHeader, served.overrides)
+  response.writeHead(served === undefined ? 500 : 200, { 'Content-Type': 'application/json' })
+  response.end(JSON.stringify(served?.answer ?? failure))
+}
+
+/** Stops when the client has left. A handler that fails breaks its response off. */
+async function sendStream(lines: AsyncGenerator<string>, response: ServerResponse): Promise<void> {
+  response.writeHead(200, { 'Content-Type': 'application/jsonl' })
+  try {
+    for await (const line of lines) {
+      if (response.destroyed) break
+      response.write(line)
+    }
+    response.end()
+  } catch {
+    response.destroy()
+  }
 }
 
 async function listen(t: Scope, server: ReturnType<typeof createServer>): Promise<number> {
@@ -143,14 +105,18 @@ async function openExpress(t: Scope, { gate, shop }: SellerOptions): Promise<num
   app.set('env', 'test')
   app.use(expressGate(gate, { onError }))
   const handle = (good: Good) => async (request: express.Request, response: express.Response) => {
-    const id = good === 'order' ? (request.body as { order: string }).order : target(request.originalUrl).purchase
-    const answer = await shop.serve(good, id)
-    response.status(answer === undefined ? 500 : 200).json(answer ?? failure)
+    const isOrder = methods[good] === 'POST'
+    const id = isOrder ? (request.body as { order: string }).order : target(request.originalUrl).purchase
+    const payment = expressPayment(request)
+    if (good === 'tail') return sendStream(shop.stream(id, payment!), response)
+    const served = await shop.serve(good, id, payment)
+    if (served?.overrides !== undefined) response.setHeader(overridesHeader, served.overrides)
+    response.status(served === undefined ? 500 : 200).json(served?.answer ?? failure)
   }
-  app.get('/report', handle('report'))
-  app.get('/dossier', handle('dossier'))
-  app.get('/stream', handle('stream'))
-  app.post('/order', express.json(), handle('order'))
+  for (const good of goods) {
+    if (methods[good] === 'POST') app.post(`/${good}`, express.json(), handle(good))
+    else app.get(`/${good}`, handle(good))
+  }
   return listen(t, createServer(app))
 }
 
@@ -167,11 +133,15 @@ async function openFastifyHttp2(t: Scope, options: SellerOptions): Promise<numbe
 async function openFastifyApp(t: Scope, app: FastifyInstance, { gate, shop }: SellerOptions): Promise<number> {
   fastifyGate(app, gate, { onError })
   for (const good of goods) {
-    const handler = async (request: { body: unknown; url: string }, reply: { code: (status: number) => unknown }) => {
-      const id = good === 'order' ? (request.body as { order: string }).order : target(request.url).purchase
-      const answer = await shop.serve(good, id)
-      if (answer === undefined) reply.code(500)
-      return answer ?? failure
+    const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+      const isOrder = methods[good] === 'POST'
+      const id = isOrder ? (request.body as { order: string }).order : target(request.url).purchase
+      const payment = fastifyPayment(request)
+      if (good === 'tail') return reply.type('application/jsonl').send(Readable.from(shop.stream(id, payment!)))
+      const served = await shop.serve(good, id, payment)
+      if (served?.overrides !== undefined) reply.header(overridesHeader, served.overrides)
+      if (served === undefined) reply.code(500)
+      return served?.answer ?? failure
     }
     app.route({ method: methods[good], url: `/${good}`, handler })
   }
@@ -185,9 +155,15 @@ async function openHono(t: Scope, { gate, shop }: SellerOptions): Promise<number
   app.use(honoGate(gate))
   for (const good of goods) {
     app.on(methods[good], `/${good}`, async (context) => {
-      const id = good === 'order' ? orderOf(await context.req.text()) : target(context.req.url).purchase
-      const answer = await shop.serve(good, id)
-      return answer === undefined ? context.json(failure, 500) : context.json(answer)
+      const id = methods[good] === 'POST' ? orderOf(await context.req.text()) : target(context.req.url).purchase
+      const payment = honoPayment(context)
+      if (good === 'tail') {
+        const body = Readable.toWeb(Readable.from(shop.stream(id, payment!))) as ReadableStream
+        return new Response(body, { headers: { 'Content-Type': 'application/jsonl' } })
+      }
+      const served = await shop.serve(good, id, payment)
+      if (served?.overrides !== undefined) context.header(overridesHeader, served.overrides)
+      return served === undefined ? context.json(failure, 500) : context.json(served.answer)
     })
   }
   const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
