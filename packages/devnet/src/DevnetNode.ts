@@ -1,6 +1,7 @@
 /** A ledger with the functions of a running node: block production, waiting for blocks, snapshots and faults. */
 import { BoundedMap, type Submission } from '@latchkey/algorand'
 import { DevnetError } from './errors.js'
+import { checkAddresses } from './ledger/addressCheck.js'
 import type * as IncomingTransaction from './ledger/IncomingTransaction.js'
 import type { Ledger } from './ledger/Ledger.js'
 import type { Snapshot } from './ledger/LedgerChange.js'
@@ -55,6 +56,11 @@ export class Faults {
   }
 }
 
+export type SubmitOptions = {
+  /** Whether to accept post-quantum accounts and programs whose address is a point of the curve of Ed25519. */
+  readonly skipsAddressCheck?: boolean | undefined
+}
+
 /**
  * When blocks are made. `instant`: one for each submission, before the response. `manual`: only by `mine`. `everyMs`:
  * at this interval.
@@ -102,9 +108,10 @@ export class DevnetNode {
   }
 
   /** Returns the id of the first transaction; throws a LedgerError. */
-  submit(group: readonly Submission.Decoded[]): string {
+  submit(group: readonly Submission.Decoded[], { skipsAddressCheck = false }: SubmitOptions = {}): string {
     let transactions: IncomingTransaction.IncomingTransaction[]
     try {
+      if (!skipsAddressCheck) checkAddresses(group)
       transactions = this.ledger.submit(group)
     } catch (error) {
       if (!avm.isNotLoaded(error)) this.#reportRejection(group, error)

@@ -184,7 +184,7 @@ const groups: { readonly [title: string]: Case } = {
 
 const onlyOne = 'signedtxn should have only one type of signature'
 const unverified = "At least one signature didn't pass verification"
-const pq: Submission.PostQuantumSignature = { sch: filled(1, 2), slt: 1, pk: filled(1, 1793), sig: filled(1, 1423) }
+const pq: Submission.PostQuantumSignature = { sch: filled(1, 2), slt: 2, pk: filled(1, 1793), sig: filled(1, 1423) }
 
 /** Encodes a transaction with any signature. */
 function signedWith(node: TestNode, sender: Person, members: Partial<Submission.Submitted>): Uint8Array {
@@ -235,7 +235,7 @@ const signatures: { readonly [title: string]: Case } = {
   pqsig: (node, alice) => ({
     group: [signedWith(node, alice, { pqsig: pq })],
     kind: 'unsigned',
-    reason: 'PQSig has an unknown scheme',
+    reason: 'pq signature validation failed: pq signature scheme not supported',
   }),
   'changed after signing': (node, alice) => {
     const txn = node.pay(alice, alice, 1n)

@@ -1,6 +1,6 @@
 /** Lays out a program: constant blocks, sizes of branches, salt. */
 import { Program as Programs } from '@latchkey/algorand'
-import { ed25519 } from '@noble/curves/ed25519.js'
+import { isCurvePoint } from '@latchkey/algorand/post-quantum'
 import * as Varint from '../encoding/Varint.js'
 import * as Constants from './Constants.js'
 import type { Item, Program } from './Program.js'
@@ -44,12 +44,7 @@ export function layOut(program: Program, version: number, hasSalt: boolean): Lai
 
 /** Whether the address of a program could be a public key. */
 export function isOnCurve(program: Uint8Array): boolean {
-  try {
-    ed25519.Point.fromBytes(Programs.address(program))
-    return true
-  } catch {
-    return false
-  }
+  return isCurvePoint(Programs.address(program))
 }
 
 /** The instructions after the constant blocks. */

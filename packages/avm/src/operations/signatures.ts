@@ -1,8 +1,8 @@
 /** Operations that verify signatures and proofs. */
 import { Hash, Program } from '@latchkey/algorand'
+import * as PostQuantum from '@latchkey/algorand/post-quantum'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import * as Ecdsa from '../crypto/Ecdsa.js'
-import * as Falcon from '../crypto/Falcon.js'
 import * as Vrf from '../crypto/Vrf.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Machine } from '../evaluator/Machine.js'
@@ -72,10 +72,10 @@ export const signatures: Operations = {
     })(machine)
   },
   falcon_verify: pure((data: Uint8Array, signature: Uint8Array, key: Uint8Array) => {
-    if (key.length !== Falcon.keyBytes) {
-      throw new EvaluationError(`invalid public key size ${key.length} != ${Falcon.keyBytes}`)
+    if (key.length !== PostQuantum.publicKeyBytes) {
+      throw new EvaluationError(`invalid public key size ${key.length} != ${PostQuantum.publicKeyBytes}`)
     }
-    return fromBoolean(Falcon.verify(key, signature, data))
+    return fromBoolean(PostQuantum.check(data, signature, key) === undefined)
   }),
 }
 
@@ -91,21 +91,6 @@ function expectLengths(signature: Uint8Array, key: Uint8Array): void {
 export function verifyEd25519(message: Uint8Array, signature: Uint8Array, key: Uint8Array): boolean {
   try {
     return ed25519.verify(signature, message, key, { zip215: false })
-  } catch {
-    return false
-  }
-}
-
-/** Whether a deterministic, compressed signature of Falcon-1024 is valid. The key must have 1,793 bytes. */
-export function verifyFalcon(message: Uint8Array, signature: Uint8Array, key: Uint8Array): boolean {
-  return key.length === Falcon.keyBytes && Falcon.verify(key, signature, message)
-}
-
-/** Whether 32 bytes could be a public key of Ed25519. */
-export function isCurvePoint(bytes: Uint8Array): boolean {
-  try {
-    ed25519.Point.fromBytes(bytes)
-    return true
   } catch {
     return false
   }

@@ -1,5 +1,5 @@
 /** Fees, which are pooled in a group. */
-import type { Submission, Transaction } from '@latchkey/algorand'
+import { Bytes, type Submission, type Transaction } from '@latchkey/algorand'
 import * as Consensus from './Consensus.js'
 
 /** A signed transaction, as far as its fee depends on it. */
@@ -7,8 +7,14 @@ export type Paying = Pick<Submission.Submitted, 'txn' | 'lsig' | 'pqsig'>
 
 const million = 1_000_000n
 const usagePerByte = 100n
-/** Of each post-quantum signature, in addition to that of its transaction. */
-const postQuantumUsage = 2_000_000n
+/**
+ * Of a post-quantum signature, by its scheme, in addition to that of its transaction. The scheme `f2` has a usage
+ * already, although no signature of it is accepted yet.
+ */
+const postQuantumUsage: ReadonlyMap<string, bigint> = new Map([
+  ['f1', 2_000_000n],
+  ['f2', 1_000_000n],
+])
 
 /** In millionths of a minimum fee. The size of logic signatures counts for the whole group. */
 export function usage({ note, apaa, apap, apsu }: Transaction.Transaction): bigint {
@@ -25,7 +31,8 @@ export function groupUsage(group: readonly Paying[]): bigint {
   let used = 0n
   for (const { txn, lsig, pqsig } of group) {
     used += usage(txn)
-    if (pqsig !== undefined || lsig?.pqsig !== undefined) used += postQuantumUsage
+    const scheme = (pqsig ?? lsig?.pqsig)?.sch
+    if (scheme !== undefined) used += postQuantumUsage.get(Bytes.toUtf8(scheme) ?? '') ?? 0n
     logicBytes += lsig?.l?.length ?? 0
   }
   return used + usagePerByte * BigInt(over(logicBytes, Consensus.freeLogicBytes * group.length))

@@ -2,7 +2,16 @@
  * A decoded transaction before the ledger accepts it, with its canonical bytes and id, and the checks that need no
  * state.
  */
-import { Address, BoundedMap, Group, Hash, type Multisig, type Submission, Transaction } from '@latchkey/algorand'
+import {
+  Address,
+  BoundedMap,
+  Group,
+  Hash,
+  type Multisig,
+  Program,
+  type Submission,
+  Transaction,
+} from '@latchkey/algorand'
 import type { Evaluation } from '@latchkey/avm'
 import * as Consensus from './Consensus.js'
 import { checkApplicationCall } from './checkApplicationCall.js'
@@ -30,7 +39,6 @@ export type IncomingTransaction = {
   readonly sender: MapKey.MapKey
   /** The account whose signature it carries. */
   readonly authorizer: MapKey.MapKey
-  readonly isSigned: boolean
 }
 
 /** Checks everything about a group that does not depend on the state, apart from signatures. */
@@ -66,7 +74,6 @@ function incomingOf(decoded: Submission.Decoded): IncomingTransaction {
     key: MapKey.of(decoded.digest),
     sender,
     authorizer: signed.sgnr === undefined ? sender : MapKey.of(signed.sgnr),
-    isSigned: isSigned(signed),
   }
 }
 
@@ -126,14 +133,38 @@ function checkLogicSizes(transactions: readonly IncomingTransaction[]): void {
   throw new LedgerError('invalid_group', `txgroup had ${bytes} bytes of LogicSig args, more than ${limit}`)
 }
 
+/** How signatures are checked in a simulation that permits empty ones. */
+export type EmptySignatures = {
+  /** The signer of a transaction without a signature is determined later, so that it is not compared here. */
+  readonly fixesSigners: boolean
+}
+
+/** Whether a transaction carries a post-quantum signature without its bytes, which stands for one in simulations. */
+export function isPlaceholder({ sig, msig, lsig, pqsig }: Submission.Submitted): boolean {
+  const isOnly = sig === undefined && msig === undefined && lsig === undefined
+  return isOnly && pqsig !== undefined && pqsig.sig === undefined
+}
+
+/** Whether a program is delegated by a post-quantum signature without its bytes. */
+export function isDelegatedPlaceholder({ sig, msig, lsig, pqsig }: Submission.Submitted): boolean {
+  if (sig !== undefined || msig !== undefined || pqsig !== undefined || lsig?.l === undefined) return false
+  const isOnly = lsig.sig === undefined && lsig.msig === undefined && lsig.lmsig === undefined
+  return isOnly && lsig.pqsig !== undefined && lsig.pqsig.sig === undefined
+}
+
+/** Whether a simulation may determine the signer, because the transaction carries no complete signature. */
+export function needsSigner(signed: Submission.Submitted): boolean {
+  return !isSigned(signed) || isPlaceholder(signed) || isDelegatedPlaceholder(signed)
+}
+
 /**
- * Checks the signature of every transaction. An unsigned transaction passes if `allowsEmpty`. As on a node, the programs
- * of logic signatures run before the other signatures are verified.
+ * Checks the signature of every transaction. With `empty`, an unsigned transaction and a placeholder pass. As on a node,
+ * programs run and post-quantum signatures are verified before the signatures of Ed25519.
  */
 export function checkSignatures(
   transactions: readonly IncomingTransaction[],
-  allowsEmpty: boolean,
   programs: LogicSignature.LogicContext,
+  empty?: EmptySignatures | undefined,
 ): void {
   let budget: ReturnType<typeof LogicSignature.budgetOf> | undefined
   const evaluations: Evaluation[] = []
@@ -141,50 +172,81 @@ export function checkSignatures(
     evaluations[index] = evaluation
     programs.onEvaluated?.(index, evaluation)
   }
+  const context = { ...programs, onEvaluated }
+  const verifiedLater: IncomingTransaction[] = []
   for (const [index, transaction] of transactions.entries()) {
-    let reason = signatureProblem(transaction, allowsEmpty)
-    if (reason === undefined && transaction.signed.lsig !== undefined) {
+    const passes = empty !== undefined && passesWithout(transaction, empty)
+    const { lsig } = transaction.signed
+    if (passes && lsig === undefined) continue
+    const isFixed = empty?.fixesSigners === true && needsSigner(transaction.signed)
+    let reason = passes ? escrowProblem(transaction) : signatureProblem(transaction, isFixed)
+    if (reason === undefined && lsig !== undefined) {
       budget ??= LogicSignature.budgetOf(transactions)
-      reason = LogicSignature.problemOf(transactions, index, budget, { ...programs, onEvaluated })
+      const problemOf = passes ? LogicSignature.problemOfProgram : LogicSignature.problemOf
+      reason = problemOf(transactions, index, budget, context)
     }
     if (reason !== undefined) throw errorOf('missing_signature', transaction.decoded, index, reason, evaluations)
+    verifiedLater.push(transaction)
   }
-  for (const transaction of transactions) {
-    if (!isEmpty(transaction) && transaction.signed.lsig === undefined && !isVerified(transaction)) {
-      throw new LedgerError('invalid_signature', "At least one signature didn't pass verification", {
-        hint: `${transaction.decoded.id} is not signed by ${MapKey.address(transaction.authorizer)} over its canonical bytes`,
-      })
-    }
+  for (const transaction of verifiedLater) {
+    if (isVerified(transaction)) continue
+    throw new LedgerError('invalid_signature', "At least one signature didn't pass verification", {
+      hint: `${transaction.decoded.id} is not signed by ${MapKey.address(transaction.authorizer)} over its canonical bytes`,
+    })
   }
 }
 
-/** Whether a transaction has no signature to verify. Empty ones have been refused where they are not permitted. */
-function isEmpty({ isSigned, signed: { pqsig } }: IncomingTransaction): boolean {
-  return !isSigned || (pqsig !== undefined && pqsig.sig === undefined)
+/** Whether a simulation treats a transaction as signed. A node then signs it with a key of its own. */
+function passesWithout({ signed, authorizer }: IncomingTransaction, { fixesSigners }: EmptySignatures): boolean {
+  if (!isSigned(signed)) return true
+  const isDelegated = isDelegatedPlaceholder(signed)
+  if (!isDelegated && !isPlaceholder(signed)) return false
+  const signature = isDelegated ? signed.lsig!.pqsig! : signed.pqsig!
+  return postQuantumSignature.placeholderProblem(signature, fixesSigners ? undefined : authorizer) === undefined
 }
 
-function signatureProblem(transaction: IncomingTransaction, allowsEmpty: boolean): string | undefined {
-  const { sig, msig, lsig, pqsig, sgnr } = transaction.signed
+/** For the check, a node makes the program itself the signer of a transaction with a placeholder of a delegation. */
+function escrowProblem({ signed, sender }: IncomingTransaction): string | undefined {
+  return MapKey.of(Program.address(signed.lsig!.l!)) === sender ? sameSigner : undefined
+}
+
+const sameSigner = 'AuthAddr must be different from Sender'
+
+function signatureProblem(
+  { signed, sender, authorizer, decoded }: IncomingTransaction,
+  isFixed: boolean,
+): string | undefined {
+  const { sig, msig, lsig, pqsig, sgnr } = signed
   const kinds = [sig, msig, lsig, pqsig].filter((kind) => kind !== undefined).length
-  // A node then signs it with its own key, so the named signer is not checked here.
-  if (kinds === 0 && allowsEmpty) return undefined
-  if (sgnr !== undefined && transaction.authorizer === transaction.sender)
-    return 'AuthAddr must be different from Sender'
+  if (sgnr !== undefined && authorizer === sender && !isFixed) return sameSigner
   if (kinds === 0) return 'signedtxn has no sig'
   if (kinds > 1) return 'signedtxn should have only one type of signature'
-  if (pqsig !== undefined) return postQuantumProblem(pqsig, transaction.authorizer, allowsEmpty)
-  if (msig !== undefined) return multisigProblem(msig, transaction.authorizer)
+  if (pqsig !== undefined) {
+    const message = Transaction.bytesToSign(decoded.transactionBytes)
+    const reason = postQuantumSignature.problemOf(pqsig, message, authorizer)
+    return reason === undefined ? undefined : `pq signature validation failed: ${reason}`
+  }
+  if (msig !== undefined) return multisigProblem(msig, authorizer)
   return undefined
 }
 
-/** Without its signature, the key shows who would sign, and the fee, to a simulation that permits empty signatures. */
-function postQuantumProblem(
-  pqsig: Submission.PostQuantumSignature,
-  authorizer: MapKey.MapKey,
-  allowsEmpty: boolean,
-): string | undefined {
-  if (pqsig.sig === undefined && !allowsEmpty) return 'signedtxn has no sig'
-  return postQuantumSignature.problemOf(pqsig, authorizer)
+/**
+ * Returns the first placeholder whose key is not of the account that may sign, and why. A node checks this after the
+ * evaluation of a simulation that fixes signers.
+ */
+export function placeholderProblem(
+  transactions: readonly IncomingTransaction[],
+  fixedSigners: ReadonlyMap<number, MapKey.MapKey>,
+): { readonly index: number; readonly reason: string } | undefined {
+  for (const [index, { signed, authorizer }] of transactions.entries()) {
+    const isDelegated = isDelegatedPlaceholder(signed)
+    if (!isDelegated && !isPlaceholder(signed)) continue
+    const signature = isDelegated ? signed.lsig!.pqsig! : signed.pqsig!
+    const reason = postQuantumSignature.placeholderProblem(signature, fixedSigners.get(index) ?? authorizer)
+    const kind = isDelegated ? 'pq delegated logic signature' : 'pq signature'
+    if (reason !== undefined) return { index, reason: `${kind} validation failed: ${reason}` }
+  }
+  return undefined
 }
 
 function multisigProblem(msig: Multisig.Signature, authorizer: MapKey.MapKey): string | undefined {
@@ -199,10 +261,8 @@ function multisigProblem(msig: Multisig.Signature, authorizer: MapKey.MapKey): s
 const verified = new BoundedMap<string, true>(4_096)
 
 function isVerified({ decoded, key, authorizer }: IncomingTransaction): boolean {
-  const { sig, msig, pqsig } = decoded.signed
-  if (pqsig !== undefined) {
-    return postQuantumSignature.verify(pqsig, Transaction.bytesToSign(decoded.transactionBytes))
-  }
+  const { sig, msig, lsig, pqsig } = decoded.signed
+  if (lsig !== undefined || pqsig !== undefined) return true
   if (msig !== undefined) return verifyMultisig(msig, Transaction.bytesToSign(decoded.transactionBytes))
   // The first two parts are 32 characters each.
   const name = key + authorizer + MapKey.of(sig!)

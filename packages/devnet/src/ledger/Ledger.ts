@@ -133,7 +133,7 @@ export class Ledger {
   /** Accepts a group into the open block, or throws a LedgerError and changes nothing. */
   submit(group: readonly Submission.Decoded[]): IncomingTransaction.IncomingTransaction[] {
     const transactions = IncomingTransaction.prepare(group, this.genesis.chain)
-    IncomingTransaction.checkSignatures(transactions, false, { chain: this.#chainReader })
+    IncomingTransaction.checkSignatures(transactions, { chain: this.#chainReader })
     const evaluated = this.#evaluate(transactions)
     if (this.#pendingBytes + evaluated.size > Consensus.maxBlockTransactionBytes) throw full()
     this.#journal?.({ type: 'group', bytes: evaluated.bytes, digest: evaluated.digest() })

@@ -1,6 +1,6 @@
 /** Evaluates a group without changing the ledger. */
 import type { Submission } from '@latchkey/algorand'
-import type { CallGroup, SimulationLimits } from '@latchkey/avm'
+import type { CallGroup, Evaluation, SimulationLimits } from '@latchkey/avm'
 import { errors } from '../errors.js'
 import type { Outcome } from './apply/index.js'
 import * as Evaluate from './Evaluate.js'
@@ -95,17 +95,19 @@ export function run(
   }
   try {
     const transactions = IncomingTransaction.prepare(group, chain)
-    IncomingTransaction.checkSignatures(transactions, allowsEmptySignatures, {
+    const empty = allowsEmptySignatures ? { fixesSigners } : undefined
+    const context = {
       chain: programs,
       showsOpcodes: true,
-      tracer: (index, program) => {
+      tracer: (index: number, program: Uint8Array) => {
         if (trace === undefined) return undefined
         const recorder = new ProgramRecorder(program, trace, size)
         traces.set(index, { logic: recorder.trace, inners: [] })
         return logicTracer(recorder)
       },
-      onEvaluated: (index, { cost }) => logicCosts.set(index, cost),
-    })
+      onEvaluated: (index: number, { cost }: Evaluation) => logicCosts.set(index, cost),
+    }
+    IncomingTransaction.checkSignatures(transactions, context, empty)
     Evaluate.group(
       transactions,
       {
@@ -130,7 +132,7 @@ export function run(
       },
       outcomes,
     )
-    return { ...results(), failure: undefined }
+    return { ...results(), failure: fixesSigners ? placeholderFailure(transactions, fixedSigners) : undefined }
   } catch (error) {
     if (!(error instanceof LedgerError) || error.index === undefined) throw error
     return { ...results(), failure: failureOf(error, recorder.failedAt ?? [error.index]) }
@@ -146,6 +148,14 @@ function failureOf(error: LedgerError, path: readonly number[]): SimulationFailu
   return { message: simulateText(error), path, isStateless: error.code !== 'rule_violation' }
 }
 
+function placeholderFailure(
+  transactions: readonly IncomingTransaction.IncomingTransaction[],
+  fixedSigners: ReadonlyMap<number, MapKey.MapKey>,
+): SimulationFailure | undefined {
+  const problem = IncomingTransaction.placeholderProblem(transactions, fixedSigners)
+  return problem && { message: problem.reason, path: [problem.index], isStateless: false }
+}
+
 /**
  * Returns the signers of unsigned members that name another one. As on a node they are determined before the
  * evaluation, from the state and from the rekeying in the group: a member after the failed one has its signer too, and
@@ -158,7 +168,7 @@ function fixSigners(group: readonly Submission.Decoded[], state: StateReader): M
   for (const [index, { signed }] of group.entries()) {
     const { txn } = signed
     const sender = MapKey.ofField(txn.snd)
-    if (!IncomingTransaction.isSigned(signed)) {
+    if (IncomingTransaction.needsSigner(signed)) {
       const signer = rekeyed.get(sender) ?? state.account(sender).authorizer ?? sender
       const named = signed.sgnr === undefined ? sender : MapKey.of(signed.sgnr)
       if (signer !== named) fixed.set(index, signer)
@@ -176,8 +186,9 @@ function fixSigner(
   overlay: StateOverlay,
   fixed: Map<number, MapKey.MapKey>,
 ): void {
-  const { sender, authorizer, isSigned } = transactions[index]!
-  if (isSigned || !transactions.slice(0, index).some(({ txn }) => txn.type === 'appl')) return
+  const { sender, authorizer, signed } = transactions[index]!
+  if (!IncomingTransaction.needsSigner(signed) || !transactions.slice(0, index).some(({ txn }) => txn.type === 'appl'))
+    return
   const signer = overlay.account(sender).authorizer ?? sender
   if (signer !== authorizer) fixed.set(index, signer)
 }

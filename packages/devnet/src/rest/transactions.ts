@@ -1,7 +1,8 @@
 /** Submits transactions and looks them up. */
 import { BoundedMap, Submission, type Transaction } from '@latchkey/algorand'
 import { dropConnection, type RawAnswer } from '@latchkey/http'
-import type { DevnetNode } from '../DevnetNode.js'
+import type { DevnetNode, SubmitOptions } from '../DevnetNode.js'
+import { waiver } from '../ledger/addressCheck.js'
 import type { BlockTransaction } from '../ledger/Block.js'
 import * as Consensus from '../ledger/Consensus.js'
 import type { TransactionStatus } from '../ledger/Ledger.js'
@@ -24,7 +25,7 @@ export const transactionRoutes: readonly Route[] = [
     method: 'POST',
     path: '/v2/transactions',
     summary: 'Submits a transaction or a group',
-    query: ['skip-pq-address-check'],
+    query: [waiver],
     handle: submit,
   },
   {
@@ -51,21 +52,24 @@ export const transactionRoutes: readonly Route[] = [
 ]
 
 function submit({ node, request, query }: RouteContext): RawAnswer | Promise<RawAnswer> {
-  // Waives an address check that this ledger does not make. It is read so that an invalid value is rejected.
-  query.flag('skip-pq-address-check')
+  const options = { skipsAddressCheck: query.flag(waiver) }
   const body = request.body()
-  return body instanceof Promise ? body.then((bytes) => accept(node, bytes)) : accept(node, body)
+  return body instanceof Promise ? body.then((bytes) => accept(node, bytes, options)) : accept(node, body, options)
 }
 
-function accept(node: DevnetNode, body: Buffer): RawAnswer | Promise<RawAnswer> {
+function accept(node: DevnetNode, body: Buffer, options: SubmitOptions): RawAnswer | Promise<RawAnswer> {
   const failure = node.faults.take('fail')
   if (failure !== undefined) throw new ApiError(failure.status, failure.message)
   const group = decodeGroup(body)
-  return avm.withPrograms(() => submitted(node, group))
+  return avm.withPrograms(() => submitted(node, group, options))
 }
 
-function submitted(node: DevnetNode, group: readonly Submission.Decoded[]): RawAnswer | Promise<RawAnswer> {
-  const txId = submitGroup(node, group)
+function submitted(
+  node: DevnetNode,
+  group: readonly Submission.Decoded[],
+  options: SubmitOptions,
+): RawAnswer | Promise<RawAnswer> {
+  const txId = submitGroup(node, group, options)
   if (node.faults.take('drop') !== undefined) return dropConnection
   const response = HttpResponse.json({ txId })
   const delay = node.faults.take('delay')
@@ -91,9 +95,9 @@ function decodeFailure(error: unknown): unknown {
   return new ApiError(400, `msgpack decode error [pos ${error.position ?? 0}]: ${error.message}`)
 }
 
-function submitGroup(node: DevnetNode, group: readonly Submission.Decoded[]): string {
+function submitGroup(node: DevnetNode, group: readonly Submission.Decoded[], options: SubmitOptions): string {
   try {
-    return node.submit(group)
+    return node.submit(group, options)
   } catch (error) {
     if (error instanceof LedgerError) throw new ApiError(400, submitText(error), error.hint, [], failureData(error))
     throw error

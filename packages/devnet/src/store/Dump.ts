@@ -144,7 +144,7 @@ function groupOf(member: JsonCursor, { chain }: Genesis, blocks: readonly Block[
     if (!Buffer.concat(group.map((one) => one.bytes)).equals(bytes)) member.fail('is not in canonical form')
     try {
       const reader = blockReader(chain.genesisHash, blocks)
-      IncomingTransaction.checkSignatures(IncomingTransaction.prepare(group, chain), false, { chain: reader })
+      IncomingTransaction.checkSignatures(IncomingTransaction.prepare(group, chain), { chain: reader })
     } catch (error) {
       if (error instanceof LedgerError) member.fail(`would be rejected: ${error.message}`)
       // Without programs, only a signature that libsodium refuses needs them.

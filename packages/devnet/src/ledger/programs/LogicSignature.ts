@@ -51,6 +51,16 @@ export function problemOf(
   )
 }
 
+/** Returns why a node refuses a logic signature whose delegation is not checked, or undefined. */
+export function problemOfProgram(
+  group: readonly Member[],
+  index: number,
+  budget: Budget,
+  context: LogicContext,
+): string | undefined {
+  return problemOfForm(group[index]!.signed.lsig!, group) ?? rejection(group, index, budget, context)
+}
+
 function problemOfForm({ l: program = new Uint8Array() }: Signature, group: readonly Member[]): string | undefined {
   const { checkProgram, defaultParameters } = avm.get()
   const version = versionOf(program)
@@ -68,23 +78,22 @@ function problemOfDelegation(
   { authorizer }: Member,
 ): string | undefined {
   const kinds = [sig, msig, lmsig, pqsig].filter((kind) => kind !== undefined).length
-  if (kinds > 1) return 'LogicSig should have at most one type of signature'
+  if (kinds > 1) return 'LogicSig should have only one type of delegation signature'
   if (sig !== undefined) {
     const isValid = verify(sig, Program.bytesToSign(program!), MapKey.bytes(authorizer))
     return isValid ? undefined : unverified
   }
   if (msig !== undefined) return 'LogicSig Msig field not supported in this consensus version'
   if (pqsig !== undefined) {
-    const reason = postQuantumSignature.problemOf(pqsig, authorizer)
-    if (reason !== undefined) return reason
     const message = postQuantumSignature.programBytes(authorizer, program!)
-    return postQuantumSignature.verify(pqsig, message) ? undefined : unverified
+    const reason = postQuantumSignature.problemOf(pqsig, message, authorizer)
+    return reason === undefined ? undefined : `pq delegated logic signature validation failed: ${reason}`
   }
   if (lmsig !== undefined) {
     const reason = multisigReason(lmsig, authorizer)
     if (reason !== undefined) return `logic multisig validation failed: ${reason}`
     const isValid = verifyMultisig(lmsig, Program.multisigBytesToSign(MapKey.bytes(authorizer), program!))
-    return isValid ? undefined : 'logic multisig validation failed'
+    return isValid ? undefined : unverified
   }
   const isOwn = MapKey.of(Program.address(program!)) === authorizer
   return isOwn ? undefined : 'LogicNot signed and not a Logic-only account'

@@ -2,8 +2,8 @@
  * Verifies signatures of Falcon-1024 (specification of the third NIST round) in the deterministic, compressed form of
  * Algorand: instead of a random salt, the signature has the version of a fixed one.
  */
-import { Bytes } from '@latchkey/algorand'
 import { shake256 } from '@noble/hashes/sha3.js'
+import * as Bytes from './Bytes.js'
 
 const degree = 1024
 const modulus = 12_289
@@ -21,12 +21,28 @@ const maxCoefficient = 2047
 /** The bytes of a public key. */
 export const keyBytes = 1 + (degree * coefficientBits) / 8
 
-/** Whether a signature is valid. The key must have {@link keyBytes}. */
-export function verify(publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array): boolean {
-  if (publicKey[0] !== publicKeyHeader || signature[0] !== signatureHeader || signature.length < 2) return false
+/** The most bytes of a signature. */
+export const maxSignatureBytes = 1423
+
+/** Why a signature is refused: a key or a polynomial has no valid encoding, or the signature is not of the message. */
+export type Failure = 'malformed' | 'mismatch'
+
+/**
+ * Verifies a signature. Returns undefined if it is valid. The key must have {@link keyBytes}.
+ *
+ * The order of the checks and the kind of each failure are those of the reference implementation, whose error code nodes
+ * report.
+ */
+export function check(publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array): Failure | undefined {
+  const { length } = signature
+  if (length < 2 || length > maxSignatureBytes || signature[0] !== signatureHeader) return 'mismatch'
+  const header = publicKey[0]!
+  // A key of another degree has a valid header, but the signature is not for it.
+  if (header !== publicKeyHeader) return header >= 1 && header < publicKeyHeader ? 'mismatch' : 'malformed'
   const key = decodeKey(publicKey.subarray(1))
+  if (key === undefined) return 'malformed'
   const second = decompress(signature.subarray(2))
-  if (key === undefined || second === undefined) return false
+  if (second === undefined) return 'malformed'
   const target = hashToPoint(saltOf(signature[1]!), message)
   const product = multiply(second, key)
   let norm = 0
@@ -34,7 +50,7 @@ export function verify(publicKey: Uint8Array, signature: Uint8Array, message: Ui
     const first = centered(target[index]! - product[index]!)
     norm += first * first + second[index]! * second[index]!
   }
-  return norm <= maxSquaredNorm
+  return norm <= maxSquaredNorm ? undefined : 'mismatch'
 }
 
 function saltOf(version: number): Uint8Array {
@@ -92,10 +108,10 @@ function multiply(a: Int32Array, b: Int32Array): Int32Array {
 }
 
 /** A root of -1 of the degree, and powers of it and of its inverse at the bit-reversed index. */
-const root = power(11, (modulus - 1) / (2 * degree))
-const roots = powersOf(root)
-const inverseRoots = powersOf(power(root, modulus - 2))
-const inverseDegree = power(degree, modulus - 2)
+const root = /* @__PURE__ */ power(11, (modulus - 1) / (2 * degree))
+const roots = /* @__PURE__ */ powersOf(root)
+const inverseRoots = /* @__PURE__ */ powersOf(/* @__PURE__ */ power(root, modulus - 2))
+const inverseDegree = /* @__PURE__ */ power(degree, modulus - 2)
 
 function power(base: number, exponent: number): number {
   let result = 1
