@@ -17,7 +17,6 @@ export class Directives {
   readonly #program: Program
   readonly #types: TypeTracker
   readonly #macros: Macros
-  #hasStatements = false
 
   constructor(program: Program, types: TypeTracker, macros: Macros) {
     this.#program = program
@@ -36,7 +35,6 @@ export class Directives {
 
   /** Takes the default version, if none was given before the first statement. */
   decideVersion(): void {
-    this.#hasStatements = true
     if (this.#program.version !== undefined) return
     this.#program.version = defaultVersion
     this.#macros.recheck(this.#program)
@@ -67,11 +65,11 @@ export class Directives {
 
   #version(tokens: readonly Token[]): undefined {
     const [directive, key, value] = tokens
-    if (this.#hasStatements) {
-      return this.#program.fail(directive!, '#pragma version is only allowed before instructions')
-    }
     if (value === undefined) return this.#program.fail(key!, 'no version value')
     if (!this.#expectEnd(tokens)) return
+    if (this.#hasInstructions) {
+      return this.#program.fail(directive!, '#pragma version is only allowed before instructions')
+    }
     const parsed = parseInteger(value.text)
     if (typeof parsed !== 'bigint') return this.#program.fail(value, `bad #pragma version: ${quote(value.text)}`)
     const version = Number(parsed)
@@ -89,21 +87,25 @@ export class Directives {
 
   #flag(tokens: readonly Token[], name: 'typetrack' | 'autosalt'): undefined {
     const [directive, key, value] = tokens
-    if (name === 'autosalt' && this.#hasStatements) {
-      return this.#program.fail(directive!, `#pragma ${name} is only allowed before instructions`)
-    }
     if (value === undefined) return this.#program.fail(key!, `no ${name} value`)
     if (!this.#expectEnd(tokens)) return
+    if (name === 'autosalt' && this.#hasInstructions) {
+      return this.#program.fail(directive!, `#pragma ${name} is only allowed before instructions`)
+    }
     const isOn = /^(1|t|T|true|TRUE|True)$/.test(value.text)
     if (!isOn && !/^(0|f|F|false|FALSE|False)$/.test(value.text)) {
       return this.#program.fail(value, `bad #pragma ${name}: ${quote(value.text)}`)
     }
     if (name === 'typetrack') {
-      this.#types.isEnabled = isOn
+      this.#types.enable(isOn)
     } else {
       this.autosalt = isOn
       this.autosaltPlace = directive
     }
+  }
+
+  get #hasInstructions(): boolean {
+    return this.#program.items.length > 0 || this.#program.hasOpcode
   }
 
   #expectEnd(tokens: readonly Token[]): boolean {

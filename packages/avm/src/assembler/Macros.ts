@@ -18,6 +18,9 @@ const maxBodyTokens = 20_000
 /** The most macros that may contain one another. */
 const maxDepth = 100
 
+const allowedCharacter = /^[\p{L}\p{Nd}+\-*/^%&|~!><=?_]$/u
+const encodings = new Set(['b64', 'base64', 'b32', 'base32'])
+
 /** The macros of a program. */
 export class Macros {
   readonly #bodies = new Map<string, { readonly name: Token; readonly body: readonly Token[] }>()
@@ -78,14 +81,15 @@ export class Macros {
   }
 
   #problemWith(program: Program, name: string): string | undefined {
-    if (/^[+-]?\d/.test(name)) return `Cannot begin macro name with number: ${name}`
-    if (pseudoInstructions.has(name) || (families.has(name) && Instruction.firstNamed(name) === undefined)) {
-      return `Macro names cannot be pseudo-ops: ${name}`
-    }
+    const foreign = [...name].find((character) => !allowedCharacter.test(character))
+    if (foreign !== undefined) return `${foreign} character not allowed in macro name`
+    if (/^[+-]?\p{Nd}/u.test(name)) return `Cannot begin macro name with number: ${name}`
+    if (encodings.has(name)) return `Cannot use ${name} as macro name`
+    if (namedIntegers.has(name)) return `Named constants cannot be used as macro names: ${name}`
+    if (pseudoInstructions.has(name) || families.has(name)) return `Macro names cannot be pseudo-ops: ${name}`
     if (program.version !== undefined && Instruction.named(program.version, name) !== undefined) {
       return `Macro names cannot be opcodes: ${name}`
     }
-    if (namedIntegers.has(name)) return `Named constants cannot be used as macro names: ${name}`
     if (isField(name, program.version)) return `Macro names cannot be field names: ${name}`
     if (program.labels.has(name)) return `Labels cannot be used as macro names: ${name}`
     return undefined

@@ -23,6 +23,8 @@ export class Program {
   /** The version, or undefined before the first instruction or `#pragma version`. */
   version: number | undefined
   readonly items: Item[] = []
+  /** Whether the opcode of an instruction was written. Its immediates may have been invalid. */
+  hasOpcode = false
   /** The index of the instruction after each label. */
   readonly labels = new Map<string, number>()
   readonly errors: Message[] = []

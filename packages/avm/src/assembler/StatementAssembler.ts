@@ -96,8 +96,8 @@ export class StatementAssembler {
   #instruction(instruction: Instruction.Instruction, statement: Statement, naming?: Naming): Content | undefined {
     const { name, operands } = statement
     if (!instruction.isForSignatures) this.isStateful = true
-    const texts = operands.map(({ text }) => text)
-    for (const problem of this.#types.apply(instruction, texts)) this.#program.fail(name, problem)
+    const isBare = families.has(name.text) && operands.length === 0
+    this.#track(instruction, statement, isBare ? `${name.text} without immediates` : name.text)
     switch (instruction.name) {
       case 'intcblock':
         return this.#integerBlock(instruction, statement)
@@ -116,6 +116,12 @@ export class StatementAssembler {
     }
   }
 
+  /** Applies an instruction to the types on the stack. Problems become errors of the program. */
+  #track(instruction: Instruction.Instruction, { name, operands }: Statement, shown: string): void {
+    const texts = operands.map(({ text }) => text)
+    for (const problem of this.#types.apply(instruction, texts, shown)) this.#program.fail(name, problem)
+  }
+
   #oneOf(statement: Statement, family: ReadonlyMap<number, string>): Content | undefined {
     const { name, operands } = statement
     const count = operands.length
@@ -126,10 +132,12 @@ export class StatementAssembler {
       this.#program.fail(name, `${name.text} expects ${counts.join(' or ')} immediate arguments`)
       const first = Instruction.firstNamed(family.values().next().value!)!
       const { introduced } = first
-      this.#types.apply(first, [])
       if (count === 0 && introduced > this.#program.version!) {
         this.#program.fail(name, `${name.text} opcode with ${immediates} was introduced in v${introduced}`)
       }
+      // The numbers of arguments of the other instructions differ, so nothing is said of them.
+      if (count === 0) this.#track(first, statement, `${name.text} without immediates`)
+      else this.#types.apply(first, [], first.name)
       return undefined
     }
     const first = Instruction.firstNamed(instructionName)!
@@ -155,6 +163,7 @@ export class StatementAssembler {
       return undefined
     }
     if (target === undefined) {
+      this.#track(own, statement, name.text)
       this.#program.fail(name, `${name.text} expects ${[...dispatch.keys()].join(' or ')} immediate arguments`)
       return undefined
     }
@@ -218,6 +227,11 @@ export class StatementAssembler {
     }
     const value = parseOnlyBytes(this.#program, statement)
     if (value === undefined) return undefined
+    if (value.length > StackType.maxBytesLength) {
+      const size = `(${value.length} bytes, limit ${StackType.maxBytesLength})`
+      this.#program.fail(operand!, `byte value is too big ${size}`)
+      return undefined
+    }
     return isPushed ? { kind: 'plain', bytes: Constants.pushBytes(value) } : this.#bytesConstant(statement, value)
   }
 
@@ -279,11 +293,12 @@ export class StatementAssembler {
 
   #integerBlock(instruction: Instruction.Instruction, statement: Statement): Content | undefined {
     const state = this.#integers
-    if (this.#types.isLive && state.isUsed) {
-      this.#program.fail(statement.name, 'intcblock following int')
-    }
     const content = encode(this.#program, instruction, statement)
     if (!this.#types.isLive) return content
+    if (state.isUsed) {
+      this.#program.fail(statement.name, 'intcblock following int')
+      return content
+    }
     state.ownBlocks++
     state.own = statement.operands.map(({ text }) => String(parseInteger(text)))
     return content
@@ -291,16 +306,14 @@ export class StatementAssembler {
 
   #bytesBlock(instruction: Instruction.Instruction, statement: Statement): Content | undefined {
     const state = this.#byteStrings
-    if (this.#types.isLive && state.isUsed) {
-      this.#program.fail(statement.name, 'bytecblock following byte/addr/method')
-    }
-    const errors = this.#program.errors.length
     const content = encode(this.#program, instruction, statement)
-    if (!this.#types.isLive) return content
-    state.ownBlocks++
-    if (this.#program.errors.length === errors) {
-      state.own = parseByteStrings(this.#program, 'bytecblock', statement.operands)!.map(Bytes.toHex)
+    if (content === undefined || !this.#types.isLive) return content
+    if (state.isUsed) {
+      this.#program.fail(statement.name, 'bytecblock following byte/addr/method')
+      return content
     }
+    state.ownBlocks++
+    state.own = parseByteStrings(this.#program, 'bytecblock', statement.operands)!.map(Bytes.toHex)
     return content
   }
 

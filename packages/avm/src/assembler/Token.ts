@@ -1,25 +1,27 @@
 /** Splits lines of source into tokens. */
+import { Bytes } from '@latchkey/algorand'
 
 /** A token and its place. */
 export type Token = {
   readonly text: string
   /** The line, from 1. */
   readonly line: number
-  /** The column, from 0. */
+  /** The column in bytes of UTF-8, from 0. */
   readonly column: number
 }
 
 /** The column after the token. */
 export function end(token: Token): number {
-  return token.column + token.text.length
+  return token.column + byteLength(token.text)
 }
 
 /** Splits a line. A semicolon is a separate token; comments are left out. */
 export function split(source: string, line: number): Token[] {
   const tokens: Token[] = []
   let position = 0
+  const isAscii = byteLength(source) === source.length
   const push = (start: number, stop: number): void => {
-    tokens.push({ text: source.slice(start, stop), line, column: start })
+    tokens.push({ text: source.slice(start, stop), line, column: isAscii ? start : byteLength(source.slice(0, start)) })
   }
   while (position < source.length) {
     const character = source[position]!
@@ -37,6 +39,10 @@ export function split(source: string, line: number): Token[] {
     }
   }
   return tokens
+}
+
+function byteLength(text: string): number {
+  return Bytes.fromUtf8(text).length
 }
 
 function tokenEnd(source: string, start: number, followsBase64: boolean): number {

@@ -7,7 +7,7 @@ const deadening = new Set(['err', 'b', 'return', 'retsub'])
 
 /** The known part of the stack. */
 export class TypeTracker implements TypeState {
-  isEnabled = true
+  #isEnabled = true
   stack: StackType.StackType[] = []
   scratch: StackType.StackType[] = new Array(256).fill(StackType.integer(0n, 0n))
   /** The height of the stack at the current `proto`, or undefined without one. */
@@ -29,6 +29,15 @@ export class TypeTracker implements TypeState {
   /** Whether there may be values below the known ones. */
   get isOpen(): boolean {
     return this.#isOpen
+  }
+
+  /** Switches the tracking on or off. Nothing is known of the stack after it was off. */
+  enable(isEnabled: boolean): void {
+    if (isEnabled && !this.#isEnabled) {
+      this.#forget()
+      this.#isLive = true
+    }
+    this.#isEnabled = isEnabled
   }
 
   /** Continues at a label. Everything is possible there if the code before cannot reach it. */
@@ -54,20 +63,23 @@ export class TypeTracker implements TypeState {
     return this.stack[this.stack.length - 1 - depth] ?? StackType.any
   }
 
-  /** Applies an instruction. Returns the problems, if it cannot succeed. */
-  apply(instruction: Instruction, operands: readonly string[]): string[] {
+  /** Applies an instruction, whose name in messages is `shown`. Returns the problems, if it cannot succeed. */
+  apply(instruction: Instruction, operands: readonly string[], shown: string): string[] {
     if (!this.#isLive) {
-      const refined = instruction.name === 'proto' ? effectOf(instruction, operands, this) : undefined
-      return this.isEnabled && typeof refined === 'string' ? [refined] : []
+      // Nothing is checked against the stack here, but an instruction that fails on any stack is still an error.
+      const refined = effectOf(instruction, operands, this)
+      if (typeof refined !== 'string') refined.update?.()
+      if (instruction.name === 'callsub') this.label()
+      return this.#isEnabled && typeof refined === 'string' ? [refined] : []
     }
-    const statement = [instruction.name, ...operands].join(' ')
+    const statement = [shown, ...operands].join(' ')
     const refined = effectOf(instruction, operands, this)
     const effect = typeof refined === 'string' ? instruction : refined
     const problems = [...(typeof refined === 'string' ? [refined] : []), ...this.#pop(statement, effect)]
     if ('update' in effect) effect.update?.()
     this.stack.push(...effect.returns)
     this.#finish(instruction)
-    return this.isEnabled ? problems : []
+    return this.#isEnabled ? problems : []
   }
 
   #pop(statement: string, { args }: Effect): string[] {
@@ -88,7 +100,9 @@ export class TypeTracker implements TypeState {
 
   #finish({ name }: Instruction): void {
     if (name === 'callsub') this.#forget()
-    if (deadening.has(name)) this.#isLive = false
+    if (!deadening.has(name)) return
+    this.#isLive = false
+    this.stack = []
   }
 
   #forget(): void {

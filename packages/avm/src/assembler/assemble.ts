@@ -84,12 +84,16 @@ function finish(program: Program, directives: Directives, statements: StatementA
   if (version === undefined && program.errors.length === 0) {
     return withAddress(program, emptyProgram.slice(), '')
   }
-  const wantsSalt = directives.autosalt ?? (version! >= Layout.variableBranchVersion && !statements.isStateful)
-  if (directives.autosalt !== undefined && wantsSalt && statements.isStateful) {
-    program.warn(directives.autosaltPlace!, '#pragma autosalt true used with stateful opcodes')
-  }
+  const { autosalt, autosaltPlace } = directives
+  const wantsSalt = autosalt ?? (version! >= Layout.variableBranchVersion && !statements.isStateful)
   const { bytes, places } = Layout.layOut(program, version ?? 1, wantsSalt)
   if (program.errors.length > 0) throw new AssemblyError(program)
+  if (autosalt === true && statements.isStateful) {
+    program.warn(autosaltPlace!, '#pragma autosalt true used with stateful opcodes')
+  }
+  if (autosalt === false && !statements.isStateful && Layout.isOnCurve(bytes)) {
+    program.warn(autosaltPlace!, '#pragma autosalt false leaves program hash on curve')
+  }
   return withAddress(program, bytes, SourceMap.encode(places))
 }
 

@@ -116,6 +116,7 @@ function encodeBytes(program: Program, { opcode, name }: Instruction, statement:
 
 function encodeByteStrings(program: Program, instruction: Instruction, statement: Statement): Content | undefined {
   const { name, opcode } = instruction
+  program.hasOpcode = true
   const values = parseByteStrings(program, name, statement.operands)
   if (values === undefined) return undefined
   const encoded = values.flatMap((value) => [...Varint.encode(BigInt(value.length)), ...value])
@@ -136,7 +137,7 @@ export function parseByteStrings(
       program.fail(parsed.token, `${name} ${parsed.problem}`)
       return undefined
     }
-    if (parsed.value.length > maxBytesLength && name === 'pushbytess') {
+    if (parsed.value.length > maxBytesLength) {
       const size = `(${parsed.value.length} bytes, limit ${maxBytesLength})`
       program.fail(rest[0]!, `${name} arg ${values.length} is too big ${size}`)
       return undefined
@@ -155,6 +156,7 @@ function encodeSmall(
 ): Content | undefined {
   const { immediates, opcode, suffix } = instruction
   if (!expectCount(program, statement, naming.name, immediates.length)) return undefined
+  program.hasOpcode = true
   const bytes = suffix === undefined ? [opcode] : [opcode, suffix]
   for (const [index, immediate] of immediates.entries()) {
     const operand = statement.operands[index]!

@@ -55,7 +55,8 @@ function smallNumber(text: string | undefined): number | undefined {
 }
 
 function signedNumber(text: string | undefined): number | undefined {
-  return /^[+-]?\d+$/.test(text ?? '') ? Number(text) : undefined
+  const value = /^[+-]?\d+$/.test(text ?? '') ? Number(text) : undefined
+  return value !== undefined && value >= -128 && value <= 127 ? value : undefined
 }
 
 function anys(count: number): StackType.StackType[] {
@@ -154,9 +155,17 @@ const refinements: { readonly [name: string]: Refinement } = {
       returns,
       update: () => {
         if (slot !== undefined) state.stack[slot] = value
+        else if (state.frame === undefined) forgetOthers(state, value)
       },
     }
   },
+}
+
+/** A value that may be written anywhere leaves no other type known. */
+function forgetOthers({ stack }: TypeState, value: StackType.StackType): void {
+  for (const [index, type] of stack.entries()) {
+    if (type !== value) stack[index] = any
+  }
 }
 
 function storing(state: TypeState, index: number | undefined, value: StackType.StackType): () => void {
