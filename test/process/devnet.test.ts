@@ -224,12 +224,22 @@ test('latchkey devnet makes blocks at an interval, or on request', async (t) => 
   assert.equal((await get(pending))['confirmed-round'], 1)
 })
 
+test('latchkey devnet keeps the given number of blocks, or all', async (t) => {
+  const configOf = async (args: string[]) => {
+    const { facts } = await startHostedDevnet(t, args)
+    return get(`${facts.url}/debug/settings/config`)
+  }
+  assert.equal((await configOf(['--history', '5']))['Archival'], false)
+  assert.equal((await configOf(['--archival']))['Archival'], true)
+})
+
 test('latchkey devnet reports usage errors', async () => {
   const wrong = [
     ['--port', 'x'],
     ['--port', '65536'],
     ['--accounts', '101'],
     ['--history', '0'],
+    ['--history', '5', '--archival'],
     ['--block-time', '0'],
     ['--block-time', '5', '--no-mining'],
     ['--nonsense'],

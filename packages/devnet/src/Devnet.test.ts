@@ -233,3 +233,29 @@ test('a dump has the rounds of creation; without them they are omitted', async (
   assert.equal(await created(loaded), undefined)
   assert.deepEqual(await indexed(loaded, '/v2/transactions'), await indexed(devnet, '/v2/transactions'))
 })
+
+test('an archival devnet keeps all blocks, also after a restart', async (t) => {
+  const stateFile = join(temporaryDirectory(t), 'ledger.log')
+  const blockOf = async (devnet: Devnet, round: number) => {
+    const response = await fetch(`${devnet.url}/v2/blocks/${round}`)
+    return response.status === 200 ? response.json() : response.status
+  }
+  const devnet = await start(t, { archival: true, stateFile })
+  assert.equal((await pay(devnet, 200_000n)).status, 200)
+  devnet.mine(10_100)
+  const first = await blockOf(devnet, 1)
+  assert.ok(first instanceof Object)
+  await devnet.stop()
+  const again = await start(t, { archival: true, stateFile })
+  assert.deepEqual(await blockOf(again, 1), first)
+  await again.stop()
+  const usual = await start(t, { stateFile })
+  assert.equal(await blockOf(usual, 1), 404)
+})
+
+test('a number of blocks and all blocks cannot both be kept', async () => {
+  await assert.rejects(Devnet.start({ port: 0, archival: true, historyBlocks: 5 }), {
+    code: 'invalid_option',
+    message: 'give archival or historyBlocks, not both',
+  })
+})

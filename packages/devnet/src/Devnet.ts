@@ -57,6 +57,11 @@ export type DevnetHandlerOptions = {
    */
   historyBlocks?: number | undefined
   /**
+   * Whether all blocks are kept, in memory. Cannot be combined with `historyBlocks`.
+   * @default false
+   */
+  archival?: boolean | undefined
+  /**
    * Whether the indexer API is served too. It covers the kept blocks, and the creation rounds of everything that
    * exists.
    * @default false

@@ -81,6 +81,8 @@ const maxWaiters = 1_000
 export class DevnetNode {
   readonly ledger: Ledger
   readonly faults = new Faults()
+  /** Reported as set: there is no profiler. */
+  readonly profileRates = { 'block-rate': 0n, 'mutex-rate': 0n }
   readonly participation: ParticipationKeys
   readonly mode: BlockMode
   readonly #onLine: ((line: string) => void) | undefined

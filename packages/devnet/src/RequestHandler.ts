@@ -13,6 +13,7 @@ import {
 import type { DevnetNode } from './DevnetNode.js'
 import { ApiError } from './rest/ApiError.js'
 import { accountRoutes } from './rest/accounts.js'
+import { administrationRoutes } from './rest/administration.js'
 import { applicationRoutes } from './rest/applications.js'
 import { blockRoutes } from './rest/blocks.js'
 import { boxRoutes } from './rest/boxes.js'
@@ -45,6 +46,7 @@ const own: readonly Route[] = [
   ...blockRoutes,
   ...deltaRoutes,
   ...participationRoutes,
+  ...administrationRoutes,
   ...applicationRoutes,
   ...boxRoutes,
   ...tealRoutes,

@@ -116,7 +116,7 @@ export const errors = {
   },
   dump_too_large: {
     message: 'the dump is larger than a string can be',
-    hint: 'keep fewer blocks with historyBlocks',
+    hint: 'keep fewer blocks with historyBlocks, and not all with archival',
   },
   dump_file_unavailable: {
     message: 'the dump file cannot be read or written',

@@ -1,5 +1,7 @@
 /** Opens a ledger, with its state file if there is one. */
+import { DevnetError } from './errors.js'
 import type { Genesis } from './ledger/Genesis.js'
+import { type HistoryLimits, unlimited } from './ledger/History.js'
 import { defaultHistory, Ledger } from './ledger/Ledger.js'
 import { StateFile } from './store/StateFile.js'
 
@@ -8,6 +10,7 @@ export type OpenLedgerOptions = {
   readonly stateFile?: string | undefined
   readonly compactBytes?: number | undefined
   readonly historyBlocks?: number | undefined
+  readonly archival?: boolean | undefined
   readonly tracksLifetimes: boolean
   /** Called before the state file is read, which replays all changes. */
   readonly onCreate: (ledger: Ledger) => void
@@ -23,12 +26,15 @@ export async function openLedger({
   stateFile: path,
   compactBytes = defaultCompactBytes,
   historyBlocks,
+  archival = false,
   tracksLifetimes,
   onCreate,
   onError = () => {},
 }: OpenLedgerOptions): Promise<OpenLedger> {
-  const history = { ...defaultHistory, blocks: historyBlocks ?? defaultHistory.blocks }
-  const ledger = new Ledger({ genesis, history, tracksLifetimes })
+  if (archival && historyBlocks !== undefined) {
+    throw new DevnetError('invalid_option', 'give archival or historyBlocks, not both')
+  }
+  const ledger = new Ledger({ genesis, history: historyOf(archival, historyBlocks), tracksLifetimes })
   onCreate(ledger)
   if (path === undefined) return { ledger, stateFile: undefined }
   const stateFile = await StateFile.open({ path, genesis, replay: (change) => ledger.replay(change) })
@@ -49,4 +55,8 @@ export async function openLedger({
     setImmediate(compact)
   })
   return { ledger, stateFile }
+}
+
+function historyOf(archival: boolean, blocks: number = defaultHistory.blocks): HistoryLimits {
+  return archival ? unlimited : { ...defaultHistory, blocks }
 }

@@ -37,6 +37,7 @@ const devOptions = {
   },
   quiet: { type: 'boolean', short: 'q', description: 'print no events' },
   json: { type: 'boolean', description: 'print the URLs and accounts as one line of JSON, and no events' },
+  archival: { type: 'boolean', description: 'keep all blocks of the chain, in memory, as LocalNet does' },
   explore: { type: 'boolean', description: 'also serve a small explorer of the chain (port 4023)' },
   'any-port': { type: 'boolean', description: 'use any free ports' },
   'allow-origin': {
@@ -81,6 +82,7 @@ Ports are those of LocalNet (4001, 4002, 8980) and of the x402 examples (4021, 4
           isFound: rest.length === 0,
           anyPort: options['any-port'],
           hasExplorer: options.explore,
+          isArchival: options.archival,
           allowedOrigins,
         })
       },

@@ -60,6 +60,7 @@ Transactions signed here can then be valid on that network`,
     load: { type: 'string', placeholder: 'FILE', completes: 'file', description: 'start from a dump' },
     dump: { type: 'string', placeholder: 'FILE', completes: 'file', description: 'write a dump on exit' },
     history: { type: 'string', placeholder: 'N', description: 'number of latest blocks to keep (10000)' },
+    archival: { type: 'boolean', description: 'keep all blocks, in memory' },
     'goal-dir': {
       type: 'string',
       placeholder: 'DIR',
@@ -77,6 +78,8 @@ Transactions signed here can then be valid on that network`,
   ],
   run: async ({ options }) => {
     if (options['goal-dir'] !== undefined) checkToken(options.token)
+    if (options.archival && options.history !== undefined)
+      throw new UsageError('give --archival or --history, not both')
     const blocks = readBlockMode(options['block-time'], options['no-mining'] ?? false)
     const indexerPort = readNumber('--indexer-port', options['indexer-port'], 0, 65_535)
     const log = openServerLog(options)
@@ -92,6 +95,7 @@ Transactions signed here can then be valid on that network`,
         genesisId: options['genesis-id'],
         stateFile: options.state,
         historyBlocks: readNumber('--history', options.history, 1, 10_000_000),
+        archival: options.archival,
         onLine: options.verbose ? lineWriter(options, log) : undefined,
         onError: (error) => log.write('error', (error as Error).stack ?? String(error)),
         onRequest: (record) => log.request(record),

@@ -50,6 +50,8 @@ export type StackOptions = {
   allowedOrigins?: readonly string[] | undefined
   /** Whether an explorer of the chain is served. @default false */
   hasExplorer?: boolean | undefined
+  /** Whether the chain keeps all blocks. @default false */
+  isArchival?: boolean | undefined
   /** Whether commands in other terminals find the stack. @default true */
   isFound?: boolean | undefined
   onError?: ((error: unknown) => void) | undefined
@@ -178,7 +180,7 @@ async function startParts(closers: (() => unknown)[], options: StackOptions, log
     onPorts,
     onRequestOf,
   }
-  const devnet = await startDevnet(context)
+  const devnet = await startDevnet(context, options.isArchival)
   closers.push(writeGoalDirectory(directory.path, devnet))
   const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId })
   // Opened before the server, so that it is closed after it.
@@ -218,13 +220,13 @@ function openLog(directory: string, closers: (() => unknown)[]): Log {
   return log
 }
 
-async function startDevnet(context: StartContext): Promise<Devnet> {
+async function startDevnet(context: StartContext, archival: boolean | undefined): Promise<Devnet> {
   const { directory, closers, onPorts, onError, ledgerEvents } = context
   const onRequest = context.onRequestOf('devnet')
   const stateFile = directory.isEphemeral ? undefined : join(directory.path, 'ledger.log')
   const devnet = await onPorts(async (portFor) => {
     const [port, indexerPort] = [await portFor(ports.devnet), await portFor(ports.indexer)]
-    const options = { port, indexer: { port: indexerPort }, stateFile, onError, onRequest }
+    const options = { port, indexer: { port: indexerPort }, stateFile, archival, onError, onRequest }
     return Devnet.start({ ...options, onLine: ledgerEvents.onLine })
   }).catch((cause: unknown) => {
     if (!(cause instanceof StateFileError)) throw cause

@@ -4,6 +4,9 @@ import type { MapKey } from './MapKey.js'
 
 export type HistoryLimits = { readonly blocks: number; readonly bytes: number }
 
+/** Keeps all blocks. */
+export const unlimited: HistoryLimits = { blocks: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
+
 /** The number of rounds in which nodes look up a transaction. */
 const lookupRounds = 1_000n
 
@@ -25,6 +28,11 @@ export class History {
 
   get last(): Block.Block {
     return this.#last
+  }
+
+  /** Whether all blocks are kept. */
+  get isArchival(): boolean {
+    return this.#limits.blocks === unlimited.blocks
   }
 
   /** The round of the oldest kept block. */

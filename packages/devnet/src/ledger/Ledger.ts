@@ -120,6 +120,11 @@ export class Ledger {
     return this.#history.oldestRound
   }
 
+  /** Whether all blocks are kept. */
+  get isArchival(): boolean {
+    return this.#history.isArchival
+  }
+
   /** Returns the round of a transaction in any kept block. */
   roundOf(key: MapKey.MapKey): bigint | undefined {
     return this.#history.roundOf(key)

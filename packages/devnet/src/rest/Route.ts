@@ -19,7 +19,7 @@ export type RouteContext = {
 }
 
 export type Route = {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Parameters are written in braces. */
   readonly path: string
   /** Used in the description of the API. Routes without a summary are not part of it. */

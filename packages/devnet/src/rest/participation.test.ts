@@ -244,3 +244,24 @@ test('keeps a bounded number of keys', async () => {
   const { status, json } = await node.post(`${path}/generate/${address}?first=0&last=1`)
   assert.deepEqual([status, json.message], [400, 'the development node keeps at most 1000 participation keys'])
 })
+
+test('takes state proof keys for a participation key', async () => {
+  const node = new TestNode()
+  const unknown = `${path}/${'A'.repeat(52)}`
+  const pair = Buffer.from('9182a36b657982a2706bc40101a2736bc40102a3726e6405', 'hex')
+  const append = (target: string, body: Uint8Array | string = '') => node.post(target, body)
+  const notId = 'attempted to decode a string which was not a participation id: "AAAA"'
+  assert.equal(errorMessageOf(await append(`${path}/AAAA`)), notId)
+  assert.equal(errorMessageOf(await append(unknown)), 'unable to parse keys from body: EOF')
+  const empty = 'empty request, please attach keys to request body'
+  for (const body of ['90', '80', 'c0'])
+    assert.equal(errorMessageOf(await append(unknown, Buffer.from(body, 'hex'))), empty)
+  assert.match(errorMessageOf(await append(unknown, 'hello')), /^unable to parse keys from body: msgpack decode error/)
+  assert.match(errorMessageOf(await append(unknown, Buffer.from('9181a178c0', 'hex'))), /field found .* with key x$/)
+  for (const body of [Buffer.from('9180', 'hex'), pair]) {
+    assert.equal(errorMessageOf(await append(unknown, body), 500), 'the participation ID was not found')
+  }
+  const { id } = (await node.get(path)).json[0]
+  const { status, text } = await append(`${path}/${id}`, pair)
+  assert.deepEqual([status, text], [200, ''])
+})

@@ -1,5 +1,5 @@
 /** The participation keys of the node. */
-import { Hash } from '@latchkey/algorand'
+import { Hash, Msgpack } from '@latchkey/algorand'
 import type { RawAnswer } from '@latchkey/http'
 import * as MapKey from '../ledger/MapKey.js'
 import type { ParticipationKey } from '../participation/ParticipationKeys.js'
@@ -20,6 +20,12 @@ export const participationRoutes: readonly Route[] = [
     handle: generate,
   },
   { method: 'GET', path: '/v2/participation/{participation-id}', summary: 'A participation key', handle: getOne },
+  {
+    method: 'POST',
+    path: '/v2/participation/{participation-id}',
+    summary: 'Adds state proof keys to a participation key',
+    handle: append,
+  },
   {
     method: 'DELETE',
     path: '/v2/participation/{participation-id}',
@@ -43,6 +49,56 @@ function getOne({ node, path }: RouteContext): RawAnswer {
 function remove({ node, path }: RouteContext): RawAnswer {
   if (!node.participation.delete(participationId(path[0]!))) throw new ApiError(404, 'participation id not found')
   return HttpResponse.empty()
+}
+
+/** State proofs are not made here, so the keys are read and not kept. */
+async function append({ node, path, request }: RouteContext): Promise<RawAnswer> {
+  const id = participationId(path[0]!)
+  if (stateProofKeyCount(await request.body()) === 0) {
+    throw new ApiError(400, 'empty request, please attach keys to request body')
+  }
+  if (node.participation.get(id) === undefined) throw new ApiError(500, 'the participation ID was not found')
+  return HttpResponse.empty()
+}
+
+/** Reads a list of keys with their rounds. As on a node, an empty map is an empty list. */
+function stateProofKeyCount(body: Buffer): number {
+  const unreadable = (reason: string) => new ApiError(400, `unable to parse keys from body: ${reason}`)
+  if (body.length === 0) throw unreadable('EOF')
+  const reader = new Msgpack.Reader(body)
+  try {
+    if (reader.tryNil()) return 0
+    if (!reader.isArray() && reader.mapHeader() === 0) return 0
+    const count = reader.arrayHeader()
+    for (let left = count; left > 0; left--) readStateProofKey(reader)
+    return count
+  } catch (error) {
+    if (error instanceof Msgpack.DecodeError) throw unreadable(`msgpack decode error: ${error.message}`)
+    throw error
+  }
+}
+
+function readStateProofKey(reader: Msgpack.Reader): void {
+  for (let left = reader.mapHeader(); left > 0; left--) {
+    const name = reader.str()
+    if (name === 'rnd') reader.uint()
+    else if (name === 'key') readSigner(reader)
+    else throw unknownField(name)
+  }
+}
+
+function readSigner(reader: Msgpack.Reader): void {
+  for (let left = reader.mapHeader(); left > 0; left--) {
+    const name = reader.str()
+    if (name !== 'pk' && name !== 'sk') throw unknownField(name)
+    reader.bin()
+  }
+}
+
+function unknownField(name: string): Msgpack.DecodeError {
+  return new Msgpack.DecodeError(
+    `no matching struct field found when decoding stream map with key ${name.slice(0, 100)}`,
+  )
 }
 
 async function install({ node, request }: RouteContext): Promise<RawAnswer> {

@@ -61,10 +61,21 @@ function operationOf({ method, path, query = [], access }: Route, summary: strin
 
 /** True for requests without a parameter in the path. */
 function hasBody(method: string, path: string): boolean {
-  return method === 'POST' && !path.includes('{')
+  return (method === 'POST' || method === 'PUT') && !path.includes('{')
 }
 
-const integers = new Set(['round', 'offset', 'asset-id', 'application-id', 'limit', 'max', 'first', 'last', 'dilution'])
+const integers = new Set([
+  'min',
+  'round',
+  'offset',
+  'asset-id',
+  'application-id',
+  'limit',
+  'max',
+  'first',
+  'last',
+  'dilution',
+])
 const flags = new Set(['header-only', 'skip-pq-address-check', 'sourcemap'])
 const required = new Set(['first', 'last', 'name'])
 
