@@ -1,11 +1,13 @@
 // `npm run test:repeat`: runs each test file of a tier 30 times alone and 10 times next to busy loops, one file at a
 // time, and prints a table of runs, failures and seconds. All files take hours: a run can be limited and continued.
+// Most files wait more than they compute, so `--jobs 2` takes half the time; no run is alone with more jobs than cores.
 //   WORD ...        only files whose path contains one of the words, from every tier
 //   --tier NAME     node (the files of `npm test`), system or unit
 //   --times N       runs alone
 //   --busy N        runs next to busy loops
 //   --loops N       how many busy loops
-//   --minutes N     stop after this time; the file that is running ends first
+//   --jobs N        files at once; the same file never runs twice at once
+//   --minutes N     stop after this time; the files that are running end first
 //   --resume FILE   continue the record in FILE, or create it; files that failed start over
 //   --json          print only the last line
 // The last line is JSON. Failures are saved next to the record, which is in node_modules/.cache unless FILE is given.
@@ -17,7 +19,7 @@ import { setUp } from './setup.mjs'
 import { startBusyLoops } from './testing/busyLoops.mjs'
 import { testFiles } from './testing/files.mjs'
 import { filesOf, nameOf } from './testing/Outcome.mjs'
-import { missingRuns, Repeats, tableLines } from './testing/Repeats.mjs'
+import { missingRuns, Repeats, roundsOf, tableLines } from './testing/Repeats.mjs'
 import { runModules } from './testing/runModules.mjs'
 import { single, tiers } from './testing/tiers.mjs'
 
@@ -39,15 +41,18 @@ for (const { file, failures } of repeats.failedBefore) {
 }
 
 let stopLoops
-for (const { file, mode } of missingRuns(repeats, files, { alone: values.times, busy: values.busy })) {
+for (const { mode, files: round } of roundsOf(
+  missingRuns(repeats, files, { alone: values.times, busy: values.busy }),
+)) {
   if (Date.now() >= endsAt) break
   if (mode === 'busy') stopLoops ??= startBusyLoops(values.loops)
   else {
     stopLoops?.()
     stopLoops = undefined
   }
-  await runModules([single(file)], {
-    concurrency: 1,
+  await runModules(round.map(single), {
+    concurrency: Math.max(1, values.jobs),
+    until: endsAt,
     environment: { ...tier.environment, ...environment },
     onEnd: (result) => addRun(mode, filesOf(result)[0]),
   })
@@ -80,6 +85,7 @@ function report() {
       failures,
       failed: failed.map(({ file }) => file),
       isComplete,
+      jobs: values.jobs,
       seconds: Math.round((Date.now() - startedAt) / 1000),
       record,
     }),
@@ -93,6 +99,7 @@ function readArguments() {
     times: { type: 'string', default: '30' },
     busy: { type: 'string', default: '10' },
     loops: { type: 'string', default: '4' },
+    jobs: { type: 'string', default: '1' },
     minutes: { type: 'string', default: 'Infinity' },
     resume: { type: 'string' },
     json: { type: 'boolean', default: false },
@@ -100,7 +107,7 @@ function readArguments() {
   try {
     const { values: given, positionals } = parseArgs({ options, allowPositionals: true })
     if (tiers[given.tier] === undefined) fail(`--tier is one of ${Object.keys(tiers).join(', ')}`)
-    const numbers = ['times', 'busy', 'loops', 'minutes'].map((name) => [name, numberOf(name, given[name])])
+    const numbers = ['times', 'busy', 'loops', 'jobs', 'minutes'].map((name) => [name, numberOf(name, given[name])])
     return { values: { ...given, ...Object.fromEntries(numbers) }, positionals }
   } catch (error) {
     return fail(error.message)

@@ -124,3 +124,17 @@ export function* missingRuns(repeats, files, times) {
     for (const file of files) if (repeats.count(file, mode) <= index) yield { file, mode }
   }
 }
+
+/** Groups consecutive runs of one mode, each file at most once, so that the runs of a group can run at once. */
+export function* roundsOf(runs) {
+  let round
+  for (const { file, mode } of runs) {
+    if (round !== undefined && (round.mode !== mode || round.files.includes(file))) {
+      yield round
+      round = undefined
+    }
+    round ??= { mode, files: [] }
+    round.files.push(file)
+  }
+  if (round !== undefined) yield round
+}

@@ -21,12 +21,21 @@ const moduleLimitMs = 30 * 60_000
  * @param least how many processes run at once even if all cores are busy
  * @param load the cores that may be busy when a further process is started
  * @param busyCores returns how many cores were busy since the last call
+ * @param until the time from which no further process starts
  * @param onEnd called with each result when its process has exited
  * @returns the results, in the order in which the processes exited
  */
 export async function runModules(
   modules,
-  { concurrency, least = concurrency, load = 1, busyCores = coreMeter(), environment, onEnd },
+  {
+    concurrency,
+    least = concurrency,
+    load = 1,
+    busyCores = coreMeter(),
+    until = Number.POSITIVE_INFINITY,
+    environment,
+    onEnd,
+  },
 ) {
   const running = new Set()
   const stop = (signal) => {
@@ -47,6 +56,7 @@ export async function runModules(
   }
   try {
     for (;;) {
+      if (Date.now() >= until) queue.length = 0
       const start = () => {
         const module = queue.shift()
         started.set(module, work(module))

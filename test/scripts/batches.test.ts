@@ -78,6 +78,11 @@ test('starts no other process while the cores are busy', { timeout }, async (t) 
   assert.deepEqual(log(), ['start', 'end', 'start', 'end', 'start', 'end'])
 })
 
+test('starts no process after the given time', { timeout }, async (t) => {
+  const { modules } = logging(directoryFor(t), 1)
+  assert.deepEqual(await runModules(modules, { ...settings, concurrency: 1, until: 0 }), [])
+})
+
 test('starts further processes while cores are idle, up to the given number', { timeout }, async (t) => {
   const { modules, log } = logging(directoryFor(t), 3, 2)
   await runModules(modules, { ...settings, concurrency: 2, least: 1, load: 1, busyCores: () => 0 })

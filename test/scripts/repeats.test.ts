@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 
-const { missingRuns, Repeats, tableLines } = await import(
+const { missingRuns, Repeats, roundsOf, tableLines } = await import(
   new URL('../../../scripts/testing/Repeats.mjs', import.meta.url).href
 )
 
 type Run = { readonly file: string; readonly mode: string }
+type Round = { readonly mode: string; readonly files: readonly string[] }
 
 const files = ['packages/a/dist/A.test.js', 'test/dist/b/b.test.js']
 const [a, b] = files as [string, string]
@@ -32,6 +33,21 @@ test('every file runs once before any runs again, and busy rounds spread over th
   const alone = ['a alone', 'b alone']
   const busy = ['a busy', 'b busy']
   assert.deepEqual(order, [...alone, ...alone, ...busy, ...alone, ...alone, ...busy])
+})
+
+test('a round has one mode and no file twice', (t) => {
+  const repeats = new Repeats(recordFor(t).path)
+  repeats.add('alone', passed(a))
+  const rounds = []
+  for (const round of roundsOf(missingRuns(repeats, files, { alone: 2, busy: 1 })) as Iterable<Round>) {
+    rounds.push([round.mode, ...round.files])
+    for (const file of round.files) repeats.add(round.mode, passed(file))
+  }
+  assert.deepEqual(rounds, [
+    ['alone', b, a],
+    ['alone', b],
+    ['busy', a, b],
+  ])
 })
 
 test('a record continues after its process was killed, and a file that failed starts over', (t) => {
