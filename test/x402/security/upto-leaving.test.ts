@@ -1,11 +1,13 @@
 /** Who leaves a stream that is charged by usage, or makes its handler fail, pays for what was sent until then. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { connect as connectHttp2, constants, createServer as createHttp2 } from 'node:http2'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { after, type TestContext, test } from 'node:test'
 import { serve } from '@hono/node-server'
+import { openGateway, Upstream } from '@latchkey/x402/gateway'
 import { paymentGate as honoGate, paymentOf } from '@latchkey/x402/hono'
 import { paymentGate } from '@latchkey/x402/node'
 import type { Accept } from '@latchkey/x402/server'
@@ -191,4 +193,38 @@ test('a stream whose header sets an invalid charge is not sent', { timeout }, as
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/model`
   const refused = await repeated(url, await authorizationFor(market, await fetch(url), { rounds: 900n }))
   assert.deepEqual([refused.status, (await refused.text()).includes('secret')], [500, false])
+})
+
+test('gateway: a client that stops reading for longer than the upstream may be silent is charged', {
+  timeout,
+}, async (t) => {
+  const listen = async (listener: RequestListener): Promise<string> => {
+    const server = createServer(listener).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+  const piece = Buffer.alloc(64 * 1024, 'x')
+  const endless = function* () {
+    for (;;) yield piece
+  }
+  const service = await listen((_, response) => void Readable.from(endless()).pipe(response))
+  const seller = newSeller(market)
+  const accepts: Accept = { price: { upTo: '$0.50', stream: true, whenUnset: 'maximum' }, payTo: seller }
+  const gate = await market.gate({ routes: { '/model': { accepts } } })
+  const upstream = new Upstream({ url: service, timeoutMs: 500 })
+  t.after(() => upstream.close())
+  const url = `${await listen(openGateway({ gate, upstream }).request as RequestListener)}/model`
+  const header = await authorizationFor(market, await fetch(url), { rounds: 900n })
+  const { port } = new URL(url)
+  const socket = connect(Number(port), '127.0.0.1')
+  t.after(() => socket.destroy())
+  socket.on('error', () => {})
+  socket.write(`GET /model HTTP/1.1\r\nHost: shop\r\nPAYMENT-SIGNATURE: ${header}\r\n\r\n`)
+  await once(socket, 'data')
+  socket.pause()
+  await until(async () => (await market.dollars(seller)) === 500_000n)
 })
