@@ -169,3 +169,36 @@ test('a handler that fails after a part of its stream charges nothing, even late
   assert.deepEqual(claims.usage.takeAbandoned(10, 1, Date.now() + 1_000_000), [])
   assert.equal(await market.dollars(seller), 0n)
 })
+
+test('all streams of a killed gate are settled at once, before their authorizations expire', { timeout }, async (t) => {
+  const claims = new MemoryClaims()
+  const { transactionId } = await killed(t, claims, 3)
+  const [one] = claims.usage.takeAbandoned(1, 1, Date.now() + 1_000_000)
+  assert.equal(one!.transactionId, transactionId)
+  const count = 250
+  for (let index = 0; index < count; index++) {
+    const id = index === 0 ? transactionId : `other-${index}`
+    claims.usage.note({ ...one!, transactionId: id }, 1, Date.now())
+  }
+  let running = 0
+  let asked = 0
+  let most = 0
+  let goOn = (): void => {}
+  const enough = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const settle: typeof market.local.settle = async (_, { network, amount }) => {
+    most = Math.max(most, ++running)
+    asked++
+    if (running >= 20) goOn()
+    // One after the other, they would take a block each.
+    await enough
+    running--
+    return { success: true, transaction: 'A'.repeat(52), network, amount }
+  }
+  const facilitators = altered(market.local, { settle })
+  await openShop(market, t, charging('$0.1'), { claims: later(claims, 100_000), facilitators })
+  await until(() => asked === count)
+  await until(() => claims.usage.takeAbandoned(1, 1, Date.now() + 1_000_000).length === 0)
+  assert.ok(most >= 20 && most <= 100, `${most} at the same time`)
+})

@@ -121,7 +121,7 @@ function pairsOf(list: readonly string[]): [string, string][] {
 
 /**
  * Adds headers to a streamed response last, so that the handler cannot remove them. `onHead` gets the handler's own
- * headers.
+ * headers, and may send another response.
  */
 export function addHeadersOnSend(
   nodeResponse: NodeResponse,
@@ -141,7 +141,7 @@ export function addHeadersOnSend(
     response.statusCode = status
     setHead(response, rest)
     add()
-    return own.writeHead(status)
+    return response.headersSent ? response : own.writeHead(status)
   }
   // With HTTP/2, a response without a body ends without `writeHead`.
   const end = (...args: never[]): ServerResponse => {

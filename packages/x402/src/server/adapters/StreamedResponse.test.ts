@@ -166,3 +166,24 @@ test('a pass request is used up if the client leaves, and returned if the handle
   await failed.over
   assert.deepEqual(failed.log, ['cancel'])
 })
+
+test('a pass request is used up if the handler breaks off because the client left', async (t) => {
+  const reactions: Handler[] = [
+    (own, message) => message.on('aborted', () => own.destroy()),
+    (own, message) => message.socket.on('end', () => own.destroy()),
+    (own, message) => message.on('aborted', () => own.end()),
+  ]
+  for (const react of reactions) {
+    const { response, over, log } = await open(
+      t,
+      (own, message) => {
+        react(own, message)
+        own.writeHead(200, { 'Content-Length': 2 }).write('a')
+      },
+      { untilMs: 0, requestsLeft: 1 },
+    )
+    response.socket.end()
+    await over
+    assert.deepEqual(log, ['settle without a copy'])
+  }
+})

@@ -6,9 +6,10 @@
  */
 import type { ServerResponse } from 'node:http'
 import { type Admission, isSentOnce } from '../exchange/Admission.js'
-import { overridesHeader } from '../exchange/Usage.js'
+import { invalidCharge, overridesHeader, UsageError } from '../exchange/Usage.js'
 import type { HeaderList } from '../gate/responses.js'
 import {
+  addHeaders,
   addHeadersOnSend,
   cutResponse,
   encodingOf,
@@ -17,6 +18,7 @@ import {
   type NodeResponse,
   onUndelivered,
   sendBeforeDestroy,
+  setMessage,
 } from './NodeMessage.js'
 import { functions, Overlay } from './Overlay.js'
 import { HiddenClose } from './ResponseCapture.js'
@@ -44,6 +46,8 @@ export class StreamedResponse {
   #needsDrain = false
   /** The handler has ended, has failed or was abandoned. */
   #isOver = false
+  /** An error was sent instead of the handler's response. */
+  #isRefused = false
 
   constructor(options: StreamOptions) {
     const { request, response: nodeResponse, admission } = options
@@ -64,14 +68,7 @@ export class StreamedResponse {
     const end = (...args: unknown[]): ServerResponse => this.#end(args)
     const destroy = (error?: Error): ServerResponse => this.#destroy(error)
     new Overlay(response, functions({ write, end, destroy }))
-    addHeadersOnSend(response, admission.headers, (status, headers) => {
-      this.#head = { status, headers }
-      if (admission.isMetered) {
-        admission.noteHeaders?.(headers)
-        response.removeHeader(overridesHeader)
-      }
-      if (status >= 400) this.#cancel()
-    })
+    addHeadersOnSend(response, admission.headers, (status, headers) => this.#begin(status, headers))
     admission.cut?.addEventListener('abort', () => this.#cutOff(), { once: true })
     sendBeforeDestroy(request, response, () => {
       // Node destroys the socket of a request whose client is leaving. Later, it is the handler that fails.
@@ -79,7 +76,48 @@ export class StreamedResponse {
     })
   }
 
+  /** The head is about to be sent. */
+  #begin(status: number, headers: HeaderList): void {
+    const { admission, onError } = this.#options
+    this.#head = { status, headers }
+    if (admission.isMetered) this.#response.removeHeader(overridesHeader)
+    if (status >= 400) {
+      this.#cancel()
+      return
+    }
+    try {
+      admission.noteHeaders?.(headers)
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error
+      onError(error)
+      this.#refuse()
+    }
+  }
+
+  /** Sends an error instead of a response that cannot be charged. The handler's output is dropped. */
+  #refuse(): void {
+    const { admission } = this.#options
+    const response = this.#response
+    this.#isOver = true
+    this.#isRefused = true
+    this.#cancel()
+    for (const name of response.getHeaderNames()) response.removeHeader(name)
+    response.statusCode = 500
+    setMessage(response, '')
+    response.setHeader('Content-Type', 'application/json')
+    addHeaders(response, admission.headers)
+    this.#own.end(JSON.stringify(invalidCharge))
+  }
+
+  /** Sends a head that may be refused before the first piece. */
+  #checkHead(): void {
+    if (this.#isOver || this.#head !== undefined || !this.#response.hasHeader(overridesHeader)) return
+    if (this.#options.admission.isMetered) this.#response.writeHead(this.#response.statusCode)
+  }
+
   #write(chunk: unknown, rest: unknown[]): boolean {
+    this.#checkHead()
+    if (this.#isRefused) return false
     // With HTTP/2, `end` calls `write`.
     if (this.#isOver) return this.#own.write(chunk as never, ...(rest as never[]))
     this.#take(chunk, rest[0])
@@ -96,6 +134,8 @@ export class StreamedResponse {
   }
 
   #end(args: unknown[]): ServerResponse {
+    this.#checkHead()
+    if (this.#isRefused) return this.#response
     if (this.#isOver) return this.#own.end(...(args as never[]))
     this.#take(args[0], args[1])
     this.#isOver = true
@@ -113,7 +153,7 @@ export class StreamedResponse {
       }
       onUndelivered(response, undelivered, onError)
     } else {
-      this.#cancel()
+      this.#breakOff()
       this.#hidden?.restore()
     }
     const result = this.#own.end(...(args as never[]))
@@ -141,7 +181,7 @@ export class StreamedResponse {
   #fail(): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#cancel()
+    this.#breakOff()
     this.#hidden?.restore()
     process.nextTick(() => this.#hidden?.tell())
   }
@@ -197,6 +237,25 @@ export class StreamedResponse {
   #cancel(): void {
     const { admission, onError } = this.#options
     admission.cancel().catch(onError)
+  }
+
+  /**
+   * The response ends before its end. Handlers break off when the client leaves, which they may learn before the
+   * response is closed. The client then has what it wanted, and the handler has not failed.
+   */
+  #breakOff(): void {
+    const { admission, onError } = this.#options
+    if (isSentOnce(admission) && this.#hasClientLeft) admission.settle(undefined).catch(onError)
+    else this.#cancel()
+  }
+
+  /** Whether the client has closed its side of the connection, or its stream. */
+  get #hasClientLeft(): boolean {
+    const { request, response } = this.#options
+    if (request.aborted) return true
+    if ('stream' in response) return response.stream.closed || response.stream.destroyed
+    const { readableEnded, errored, destroyed } = request.socket
+    return readableEnded || errored instanceof Error || destroyed
   }
 
   #take(chunk: unknown, encoding: unknown): void {

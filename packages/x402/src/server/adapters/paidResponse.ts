@@ -8,7 +8,7 @@ import { paymentResponse } from '@latchkey/x402-wire'
 import { cutDirect, watchDelivery } from '#node-response'
 import { warn } from '../../errors.js'
 import { type Admission, isSentOnce } from '../exchange/Admission.js'
-import { overridesHeader } from '../exchange/Usage.js'
+import { invalidCharge, overridesHeader, UsageError } from '../exchange/Usage.js'
 import { addTo, changed, type HeaderList, json, remade, tooLate } from '../gate/responses.js'
 import type { NodeBindings } from './honoContext.js'
 import type { DirectOutput } from './node-response/NodeResponses.js'
@@ -85,7 +85,16 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
   const { status } = response
   const headers = new Headers(response.headers)
   const own = [...headers]
-  admission.noteHeaders?.(own)
+  try {
+    admission.noteHeaders?.(own)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    warn(error)
+    givenUp.abort()
+    void response.body?.cancel().catch(() => {})
+    admission.cancel().catch(warn)
+    return json(500, invalidCharge, admission.headers)
+  }
   if (admission.isMetered) headers.delete(overridesHeader)
   addTo(headers, admission.headers)
   let onOver: (isSettled: boolean) => void = () => {}
@@ -108,14 +117,17 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
     settle(new Uint8Array())
     return remade(response, null, headers)
   }
+  // A handler that gets the signal may break off before the body is cancelled. It has not failed then.
+  const hasLeft = (isGone: boolean): boolean => isSentOnce(admission) && (isGone || signal.aborted)
   const length = method === 'HEAD' ? null : headers.get('Content-Length')
   const stream = webStream(response.body, {
     onEnd: (copy, bytes) => {
       if (length === null || Number(length) === bytes) settle(copy)
+      else if (hasLeft(false)) settle(undefined)
       else cancel()
     },
     onFailure: (isGone) => {
-      if (isGone && isSentOnce(admission)) {
+      if (hasLeft(isGone)) {
         settle(undefined)
         return
       }

@@ -62,7 +62,11 @@ export type Admission = {
    * response then, so that the client does not take it for complete: nothing more may be sent.
    */
   readonly cut?: AbortSignal | undefined
-  /** Call it with the handler's headers when a metered response begins to be streamed. */
+  /**
+   * Call it with the handler's headers when a metered response begins to be streamed.
+   *
+   * @throws UsageError for a charge that cannot be made; send an error instead of the response
+   */
   readonly noteHeaders?: ((headers: HeaderList) => void) | undefined
   /** Runs the handler inside the span of its request; undefined if nothing is traced. */
   readonly run?: (<T>(handler: () => T) => T) | undefined

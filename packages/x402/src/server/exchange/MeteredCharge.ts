@@ -43,6 +43,11 @@ export class MeteredCharge {
     return this.#usage.isStreamed
   }
 
+  /** Whether a response that was sent is charged although its handler failed. */
+  get isExceeded(): boolean {
+    return this.isSentFirst && this.#usage.isExceeded
+  }
+
   /** Aborted when nothing more may be sent. */
   get cut(): AbortSignal | undefined {
     return this.#stream?.cut

@@ -32,8 +32,13 @@ export type StreamTimes = {
 
 const defaultTimes: StreamTimes = { watchMs: 1_000, noteMs: 5_000, silenceMs: 20_000 }
 
-/** Longer than a stream continues without being stored, and than its settlement is tried. */
+/** Longer than the settlement of a stream that has ended is tried. */
 export const workLeaseMs = 90_000
+/**
+ * Longer than a stream continues without being stored, and its first settlement takes. With the time between two runs of
+ * the recovery, shorter than an authorization is valid after the longest work.
+ */
+export const runningLeaseMs = 45_000
 
 const settleRounds = UptoPayment.roundsIn(UptoPayment.settleSeconds)
 
@@ -72,7 +77,7 @@ export class MeteredStream {
    */
   static async begin(options: MeteredStreamOptions): Promise<MeteredStream | undefined> {
     const stream = new MeteredStream(options)
-    return (await stream.#store(0n)) ? stream : undefined
+    return (await stream.#store(0n, runningLeaseMs)) ? stream : undefined
   }
 
   /** Aborted when nothing more may be sent. */
@@ -90,7 +95,7 @@ export class MeteredStream {
   /** The response has ended. Stores its charge before it is settled; the store may fail. */
   async finish(charge: bigint): Promise<void> {
     await this.#stop()
-    await this.#store(charge).catch(this.#options.onError)
+    await this.#store(charge, workLeaseMs).catch(this.#options.onError)
   }
 
   /** The work costs nothing. */
@@ -151,18 +156,18 @@ export class MeteredStream {
   async #note(): Promise<void> {
     try {
       // Another stream of the payer may have ended unpaid.
-      if (!(await this.#store(this.#options.paid.usage!.soFar()))) this.#end()
+      if (!(await this.#store(this.#options.paid.usage!.soFar(), runningLeaseMs))) this.#end()
     } catch (error) {
       this.#options.onError(error)
     }
   }
 
-  async #store(charge: bigint): Promise<boolean> {
+  async #store(charge: bigint, leaseMs: number): Promise<boolean> {
     const { store, paid } = this.#options
     const { transactionId, payer } = paid.payment
     const nowMs = performance.now()
     const work = { transactionId, payer, charge, order: this.#order }
-    const isNoted = await store.note(work, workLeaseMs, Date.now())
+    const isNoted = await store.note(work, leaseMs, Date.now())
     this.#notedMs = nowMs
     return isNoted
   }

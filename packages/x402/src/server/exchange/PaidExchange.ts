@@ -27,7 +27,7 @@ import { type LedgerStatus, lookUpPayment } from './Payment.js'
 import { PaymentHooks } from './PaymentHooks.js'
 import { pendingReceipt, settlePayment, settleStreamed, verifyPayment } from './settlePayment.js'
 import { nextStates, type State } from './transitions.js'
-import { UsageError, withoutCharge } from './Usage.js'
+import { invalidCharge, UsageError, withoutCharge } from './Usage.js'
 
 export class PaidExchange {
   readonly #gate: ExchangeParts
@@ -273,8 +273,8 @@ export class PaidExchange {
     } catch (error) {
       if (!(error instanceof UsageError)) throw error
       this.#gate.onError(error)
-      await this.#cancel()
-      return this.#respond(responses.json(500, { error: 'the handler set an invalid charge; nothing was charged' }))
+      await this.#fail('handler_failed')
+      return this.#respond(responses.json(500, invalidCharge))
     }
     this.#endHandler('answered')
     const plain = answer && responses.heldAnswer(answer)
@@ -332,9 +332,15 @@ export class PaidExchange {
     return { type: 'response', response, undelivered: () => this.#reopen() }
   }
 
-  /** The handler failed. A payment that was sent before may be on the ledger now or later, so its claim is kept. */
+  /** The handler failed. */
   async #cancel(reason: CancelReason = 'handler_failed'): Promise<void> {
     if (!this.#isRunning) return
+    // What was sent until the maximum was reached is charged.
+    return this.#metered?.isExceeded ? this.#expire() : this.#fail(reason)
+  }
+
+  /** A payment that was sent before may be on the ledger now or later, so its claim is kept. */
+  async #fail(reason: CancelReason): Promise<void> {
     const isKept = this.#receipt !== undefined || !this.#own.isNew
     this.#endHandler(isKept ? 'open' : 'refused')
     if (this.#receipt === undefined) this.#reportCancelled()

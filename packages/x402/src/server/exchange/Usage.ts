@@ -10,6 +10,8 @@ import type { HeldAnswer } from '../store/Claims.js'
 /** The response header with which a handler sets the amount. It is removed before the response is sent. */
 export const overridesHeader = 'Settlement-Overrides'
 const maxHeaderLength = 1_000
+/** The response to a request whose handler set a charge that cannot be made. */
+export const invalidCharge = { error: 'the handler set an invalid charge; nothing was charged' }
 
 export type UsageOptions = {
   /** The id of the asset. */
@@ -30,6 +32,8 @@ export class Usage {
   readonly #options: UsageOptions
   #charge: bigint | undefined
   #override: string | undefined
+  #isBegun = false
+  #isExceeded = false
 
   constructor(options: UsageOptions) {
     this.maxAmount = options.maxAmount
@@ -43,7 +47,28 @@ export class Usage {
    * @throws UsageError for a price that cannot be parsed, or above the maximum; the earlier charge stays
    */
   charge(price: Price): void {
-    this.#charge = this.#checked(this.#unitsOf(price))
+    const units = this.#unitsOf(price)
+    this.#isExceeded ||= this.#isBegun && units > this.maxAmount
+    this.#charge = this.#checked(units)
+  }
+
+  /**
+   * Whether a handler that fails is charged for what was sent: it used more than the maximum, which a buyer can bring
+   * about by asking for much.
+   */
+  get isExceeded(): boolean {
+    return this.#isExceeded && this.soFar() > 0n
+  }
+
+  /**
+   * Notes the headers of a response that begins to be streamed.
+   *
+   * @throws UsageError for a charge that cannot be made; the response must then not be sent
+   */
+  begin(headers: HeldAnswer['headers']): void {
+    this.noteHeaders(headers)
+    this.total()
+    this.#isBegun = true
   }
 
   /** Notes the handler's header, which counts instead of {@link charge}. Read at the end. */
@@ -85,7 +110,7 @@ export class Usage {
 
   /** The members of an admission that is charged by usage. */
   get admissionMembers(): { readonly isMetered: true; readonly noteHeaders: (headers: HeldAnswer['headers']) => void } {
-    return { isMetered: true, noteHeaders: (headers) => this.noteHeaders(headers) }
+    return { isMetered: true, noteHeaders: (headers) => this.begin(headers) }
   }
 
   /** Undefined for an override without an amount. */

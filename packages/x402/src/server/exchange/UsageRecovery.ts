@@ -23,8 +23,10 @@ export type UsageRecoveryOptions = {
 
 /** How long a payer that left work unpaid is refused. */
 export const refuseMs = 60 * 60_000
-const everyMs = 30_000
-const batch = 20
+/** Short, because the authorizations of killed streams expire. */
+const everyMs = 10_000
+/** How many are settled at the same time. A settlement takes as long as a block. */
+const batchSize = 100
 
 export class UsageRecovery {
   readonly #options: UsageRecoveryOptions
@@ -56,8 +58,10 @@ export class UsageRecovery {
   async #recover(nowMs: number): Promise<void> {
     const { store, onError } = this.#options
     try {
-      for (const work of await store.takeAbandoned(batch, workLeaseMs, nowMs)) {
-        await this.#settle(work, nowMs).catch(onError)
+      for (;;) {
+        const taken = await store.takeAbandoned(batchSize, workLeaseMs, nowMs)
+        await Promise.all(taken.map((work) => this.#settle(work, nowMs).catch(onError)))
+        if (taken.length < batchSize) return
       }
     } catch (error) {
       onError(error)

@@ -12,7 +12,7 @@ import { OptionsError, PartyError } from '../../errors.js'
 import type { NodeRequest, NodeResponse } from '../adapters/NodeMessage.js'
 import { paymentOf } from '../exchange/Payment.js'
 import { overridesHeader } from '../exchange/Usage.js'
-import { copyResponse, cut, hasBody, MethodInBodyError, sendBody } from './bodies.js'
+import { copyResponse, cut, disconnect, hasBody, MethodInBodyError, sendBody } from './bodies.js'
 import { checkOwnHeader, type HeaderPairs, PassingHeaders, responseHeaders } from './headers.js'
 import { isEncoded, scannerFor } from './methodInBody.js'
 
@@ -167,7 +167,9 @@ export class Upstream {
       if (isClosed) return
       const failed = failure(error as Error)
       if (response.headersSent || response.writableEnded) {
-        cut(response)
+        // A client could otherwise get most of a response, and have it count as one that failed.
+        if (isStalled && isSentOnce(request)) disconnect(response)
+        else cut(response)
         if (isStalled) return
         throw failed
       }
@@ -282,6 +284,12 @@ function checkInteger(name: string, value: number, max: number): void {
 function isScanned(methodInBody: UpstreamOptions['methodInBody'] = 'refuse'): boolean {
   if (methodInBody === 'refuse' || methodInBody === 'forward') return methodInBody === 'refuse'
   throw new OptionsError(`methodInBody cannot be ${JSON.stringify(methodInBody)}`, 'Use "refuse" or "forward".')
+}
+
+/** Whether a response is charged, or uses up a request of a pass, even if its client leaves. */
+function isSentOnce(request: NodeRequest): boolean {
+  const { charge, pass } = paymentOf(request as IncomingMessage) ?? {}
+  return charge !== undefined || pass !== undefined
 }
 
 function grouped(headers: HeaderPairs): Map<string, string | string[]> {

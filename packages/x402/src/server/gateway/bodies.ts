@@ -1,5 +1,5 @@
 /** Bodies on their way through a gateway: in bounded memory, and never cut short without the receiver noticing. */
-import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import { Transform, type Writable } from 'node:stream'
 import { PartyError } from '../../errors.js'
@@ -97,4 +97,13 @@ export function cut(response: NodeResponse): void {
   // A destroyed HTTP/2 stream without an error ends as if it were complete.
   if ('stream' in response) response.destroy(new Error('the upstream broke off its response'))
   else response.destroy()
+}
+
+/** RFC 9113, 7: CANCEL. */
+const cancelled = 8
+
+/** Closes the connection of a client that does not read, as if the client had closed it. */
+export function disconnect(response: NodeResponse): void {
+  if ('stream' in response) response.stream.close(cancelled)
+  else (response as ServerResponse).socket?.destroy()
 }
