@@ -32,6 +32,12 @@ type Seen = {
 const curl = spawnSync('curl', ['--version'], { encoding: 'utf8' })
 const curlProblem = curl.status !== 0 ? 'curl is not installed' : !/HTTP2/.test(curl.stdout) && 'curl has no HTTP/2'
 
+/** Lines of headers that HTTP/2 allows once. Proxies in front of a service add such lines to its own. */
+const repeated = ['X-Content-Type-Options', 'Content-Type', 'ETag', 'Date', 'Location', 'Vary', 'Set-Cookie'].flatMap(
+  (name) => [name, 'a', name, 'b'],
+)
+const switched = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'
+
 /** Waits for the end of a stream, also if it ends with an error. */
 function closed(stream: ClientHttp2Stream): Promise<unknown> {
   stream.resume().on('error', () => {})
@@ -64,6 +70,9 @@ suite('a gateway with TLS', { timeout: 300_000 }, () => {
     seen.push({ method, url, headers, raw, body })
     if (url === '/free/dies') response.write('part', () => response.destroy())
     else if (url === '/free/silent') response.write('part')
+    else if (url.endsWith('/repeated')) response.writeHead(200, repeated).end('goods')
+    else if (url.endsWith('/none')) response.writeHead(204, { 'Content-Length': '0' }).end()
+    else if (url.endsWith('/switched')) response.socket?.end(switched)
     else response.setHeader('Connection', 'close').end('goods')
   })
   service.on('upgrade', (_, socket) => {
@@ -246,6 +255,23 @@ suite('a gateway with TLS', { timeout: 300_000 }, () => {
     }
     assert.equal(seen.length, 2, JSON.stringify(seen.slice(2)))
     assert.equal((await http2Fetch()(`${gateway.url}/free/after`)).status, 200)
+  })
+
+  test('responses that HTTP/2 does not allow are made valid or refused, free and paid', async () => {
+    const paying = payingFetch(newBuyer(), { fetch: http2Fetch() })
+    const before = await possessions(trade)
+    for (const [path, fetchWith] of [['free', http2Fetch()] as const, ['paid', paying] as const]) {
+      const twice = await fetchWith(`${gateway.url}/${path}/repeated`)
+      assert.deepEqual([twice.status, await twice.text()], [200, 'goods'])
+      const { headers } = twice
+      assert.deepEqual([headers.get('X-Content-Type-Options'), headers.get('Vary')?.slice(0, 4)], ['a, b', 'a, b'])
+      assert.deepEqual([headers.get('Content-Type'), headers.get('ETag'), headers.get('Location')], ['a', 'a', 'a'])
+      assert.match(headers.get('Set-Cookie') ?? '', /a.*b/)
+      const none = await fetchWith(`${gateway.url}/${path}/none`)
+      assert.deepEqual([none.status, none.headers.get('Content-Length')], [204, null])
+      assert.equal((await fetchWith(`${gateway.url}/${path}/switched`)).status, 502)
+    }
+    assert.equal((await possessions(trade)).seller[1]! - before.seller[1]!, 2n * cent)
   })
 
   test('a response that breaks off is broken off, and so is a request', async () => {

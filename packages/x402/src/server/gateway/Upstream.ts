@@ -1,7 +1,8 @@
 /**
  * Forwards requests to an HTTP service that knows nothing of payments. Requests are written from what Node has parsed,
- * so that the service reads the same request as the gate did: one length, listed headers only, and no other method. A request with a body is the last one on its connection, because a
- * service that leaves a body unread would take it for the next request.
+ * so that the service reads the same request as the gate did: one length, listed headers only, and no other method. A
+ * request with a body is the last one on its connection, because a service that leaves a body unread would take it for
+ * the next request.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp, STATUS_CODES } from 'node:http'
 import { request as requestHttps, Agent as TlsAgent } from 'node:https'
@@ -154,7 +155,7 @@ export class Upstream {
       const status = incoming.statusCode ?? 502
       if (status < 200) throw new UpstreamError('upstream_failed', `the upstream responded with ${status}`)
       ;(response as { statusCode: number }).statusCode = status
-      for (const [name, values] of grouped(responseHeaders(incoming))) response.setHeader(name, values)
+      for (const [name, values] of headersFor(response, incoming)) response.setHeader(name, values)
       const charge = incoming.headers[overridesHeader.toLowerCase()]
       // The service sets the charge of a price by usage. The gate removes the header.
       if (typeof charge === 'string' && paymentOf(request as IncomingMessage)?.charge !== undefined) {
@@ -237,6 +238,8 @@ export class Upstream {
     return new Promise((resolve, reject) => {
       outgoing.once('response', resolve)
       outgoing.on('error', reject)
+      // Node closes a connection that is switched to another protocol although nobody asked, and reports no error.
+      outgoing.once('close', () => reject(new Error('the connection closed without a response')))
       outgoing.once('timeout', () => {
         outgoing.destroy(new UpstreamError('upstream_timeout', `the upstream was silent for ${this.#timeoutMs} ms`))
       })
@@ -300,6 +303,25 @@ function grouped(headers: HeaderPairs): Map<string, string | string[]> {
     groups.set(name.toLowerCase(), group)
   }
   return new Map([...groups.values()].map(({ name, values }) => [name, values.length === 1 ? values[0]! : values]))
+}
+
+/**
+ * The headers for the client. HTTP/2 allows neither a length with status 204 nor two lines of a header such as
+ * `X-Content-Type-Options`, for which Node throws after the last place where it could be caught.
+ */
+function headersFor(response: NodeResponse, incoming: IncomingMessage): Iterable<readonly [string, string | string[]]> {
+  const headers = responseHeaders(incoming).filter(
+    ([name]) => incoming.statusCode !== 204 || name.toLowerCase() !== 'content-length',
+  )
+  const groups = grouped(headers)
+  if (!('stream' in response)) return groups
+  return [...groups].map(([name, values]) => {
+    const lower = name.toLowerCase()
+    if (typeof values === 'string' || lower === 'set-cookie') return [name, values] as const
+    // Node keeps the first one of those that have a single value, and joins the others.
+    const { [lower]: read } = incoming.headers
+    return [name, typeof read === 'string' ? read : values.join(', ')] as const
+  })
 }
 
 function respond(response: NodeResponse, status: number, error: string): void {
