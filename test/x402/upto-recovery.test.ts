@@ -141,10 +141,39 @@ for (const [name, openStore] of Object.entries(stores)) {
     await sleep(1_100)
     await replica({ claims: later(claims, 200_000), facilitators: down })
     await until(async () => claims.usage!.isUnpaid(payer, Date.now()))
+    await until(async () => (await claims.sales!.list({ limit: 1 })).sales[0]!.outcome === 'cancelled')
     const { url } = await openShop(market, t, charging('$0.1'), { claims })
     const header = await authorizationFor(market, await fetch(url), { rounds: 900n, account: 2 })
     assert.equal(headerJson(await repeated(url, header), 'payment-required')['error'], 'payer_left_unpaid')
     assert.equal(await received(), 0n)
+  })
+
+  test(`${name}: a payer is not refused if its charge is on the ledger, and the facilitator does not respond`, {
+    timeout,
+  }, async (t) => {
+    const claims = openStore(t)
+    const { received, replica, transactionId } = await killed(t, claims, 3)
+    // The settlement arrives, and its response is lost.
+    let isSettled = false
+    const lost = altered(market.local, {
+      settle: async (...call) => {
+        if (!isSettled) await market.local.settle(...call)
+        isSettled = true
+        throw new Error('the response is lost')
+      },
+    })
+    await replica({ claims: later(claims, 100_000), facilitators: lost })
+    await until(async () => (await received()) === 100_000n)
+    for (let blocks = 0; blocks < 1_000; blocks++) market.devnet.mine()
+    await sleep(1_100)
+    await replica({ claims: later(claims, 200_000), facilitators: lost })
+    await until(async () => (await claims.usage!.chargeOf(transactionId)) === undefined)
+    const payer = market.devnet.accounts[3]!.address
+    assert.equal(await claims.usage!.isUnpaid(payer, Date.now()), false)
+    const latest = async () => (await claims.sales!.list({ limit: 1 })).sales[0]!
+    await until(async () => (await latest()).outcome !== 'verified')
+    const { outcome, amount } = await latest()
+    assert.deepEqual([outcome, amount], ['settled', '100000'])
   })
 }
 

@@ -1,10 +1,11 @@
 /**
  * Settles the charges of streams whose gate ended, or whose settlement stayed undecided. A payer whose authorization
- * has expired without a settlement is refused from then on.
+ * has expired without a transfer on the ledger is refused from then on. A facilitator that does not respond, or refuses,
+ * may have settled the charge before, so the ledger decides.
  */
-import { AlgodError } from '@latchkey/algod'
 import type { Chain } from '../../chain/Chain.js'
 import type { GateEvents } from '../gate/GateEvents.js'
+import { type TransferSearch, UptoTransfers } from '../sales/UptoTransfers.js'
 import type { Sale } from '../store/Sales.js'
 import type { MeteredWork, UsageStore } from '../store/UsageStore.js'
 import type { Facilitators } from './Facilitators.js'
@@ -27,9 +28,13 @@ export const refuseMs = 60 * 60_000
 const everyMs = 10_000
 /** How many are settled at the same time. A settlement takes as long as a block. */
 const batchSize = 100
+/** How far a node may be behind the others. */
+const lagRounds = 100n
 
 export class UsageRecovery {
   readonly #options: UsageRecoveryOptions
+  /** Keyed by network. */
+  readonly #transfers = new Map<string, UptoTransfers>()
   #timer: ReturnType<typeof setInterval> | undefined
   #running: Promise<void> | undefined
 
@@ -58,6 +63,7 @@ export class UsageRecovery {
   async #recover(nowMs: number): Promise<void> {
     const { store, onError } = this.#options
     try {
+      for (const transfers of this.#transfers.values()) transfers.beginRun()
       for (;;) {
         const taken = await store.takeAbandoned(batchSize, workLeaseMs, nowMs)
         await Promise.all(taken.map((work) => this.#settle(work, nowMs).catch(onError)))
@@ -69,7 +75,7 @@ export class UsageRecovery {
   }
 
   async #settle(work: MeteredWork, nowMs: number): Promise<void> {
-    const { store, facilitators, chains, events, onError } = this.#options
+    const { store, facilitators, chains, onError } = this.#options
     const { transactionId, charge } = work
     const { payload, requirement, claimant, sale } = JSON.parse(work.order) as SettlementOrder
     const chain = chains.find((one) => one.matches(requirement.network))
@@ -80,19 +86,66 @@ export class UsageRecovery {
     const requestId = transactionId
     const order = { facilitators, chain, payload, requirement, payment, claimant, requestId, charge, onError }
     const result = await settlePayment({ ...order, isOnLedger: false })
-    const settled = chargedOf(result)
-    if (settled !== undefined) {
-      events.recovered({ ...sale, ...settled, outcome: 'settled', code: '', timeMs: Date.now() })
+    if (result.state === 'settled' || (result.state === 'failed' && charge === 0n)) {
+      const settled = chargedOf(result)
+      if (settled !== undefined) this.#report(sale, { ...settled, outcome: 'settled', code: '' })
+      return store.end(transactionId)
     }
-    if (result.state === 'settled' || (result.state === 'failed' && charge === 0n)) return store.end(transactionId)
-    if (result.state === 'pending' && !(await isExpired(chain, payment.lastValid))) return
-    // Without a decision until the end of its validity, nothing can be charged any more.
-    await store.leaveUnpaid({ transactionId, payer: work.payer, refuseMs }, nowMs)
-    if (settled !== undefined) return
-    const code = result.receipt.errorReason ?? 'settlement_failed'
-    const outcome = result.state === 'pending' ? 'unknown' : 'refused'
-    events.recovered({ ...sale, outcome, code, timeMs: Date.now() })
+    const known = chargedOf(result)
+    const decision = known === undefined ? await this.#lookUp(chain, work, sale, result) : settledAs(known)
+    if (decision === 'undecided') return
+    const paid = decision.outcome === 'settled' ? BigInt(decision.amount!) : 0n
+    if (paid >= charge) await store.end(transactionId)
+    else await store.leaveUnpaid({ transactionId, payer: work.payer, refuseMs }, nowMs)
+    this.#report(sale, decision)
   }
+
+  /**
+   * Asks the ledger about a charge that the facilitator has not settled.
+   *
+   * @throws AlgodError if no node responds
+   */
+  async #lookUp(chain: Chain, { charge }: MeteredWork, sale: Sale, result: Unsettled): Promise<Decision | 'undecided'> {
+    const { lastRound } = await chain.parameters()
+    const lastValid = BigInt(sale.lastValid)
+    const isPending = result.state === 'pending'
+    if (isPending && lastRound <= lastValid) return 'undecided'
+    const found: TransferSearch =
+      charge === 0n ? { type: 'absent' } : await this.#find(chain, sale, lastRound)
+    if (found.type === 'found') return settledAs({ amount: `${found.amount}`, round: Number(found.round) })
+    if (found.type === 'later') return 'undecided'
+    if (!isPending) return { outcome: 'refused', code: result.receipt.errorReason ?? 'settlement_failed' }
+    if (found.type === 'absent') return { outcome: 'cancelled', code: 'not_settled' }
+    // A node that lags does not have the latest blocks yet.
+    const isPast = lastRound > lastValid + lagRounds
+    return isPast ? { outcome: 'unknown', code: result.receipt.errorReason ?? 'settlement_failed' } : 'undecided'
+  }
+
+  /** One search at a time, so that each block is read once. */
+  #find(chain: Chain, sale: Sale, lastRound: bigint): Promise<TransferSearch> {
+    const search = this.#searches.then(() => this.#transfersOf(chain).find(sale, lastRound))
+    this.#searches = search.catch(() => {})
+    return search
+  }
+
+  #transfersOf({ caip2, algod }: Chain): UptoTransfers {
+    const transfers = this.#transfers.get(caip2) ?? new UptoTransfers(algod)
+    this.#transfers.set(caip2, transfers)
+    return transfers
+  }
+
+  #report(sale: Sale, decision: Decision): void {
+    this.#options.events.recovered({ ...sale, ...decision, timeMs: Date.now() })
+  }
+}
+
+type Unsettled = Exclude<SettlementResult, { readonly state: 'settled' }>
+
+/** What becomes of the sale. */
+type Decision = Pick<Sale, 'outcome' | 'code'> & Partial<Pick<Sale, 'amount' | 'round'>>
+
+function settledAs(charge: Pick<Sale, 'amount' | 'round'>): Decision {
+  return { ...charge, outcome: 'settled', code: '' }
 }
 
 /** The amount that was charged, even if it is not the whole charge. */
@@ -101,13 +154,4 @@ function chargedOf(result: SettlementResult): Pick<Sale, 'amount' | 'round'> | u
   if (found === undefined) return undefined
   const { amount = '0' } = found.receipt
   return { amount, round: found.round === undefined ? undefined : Number(found.round) }
-}
-
-async function isExpired(chain: Chain, lastValid: bigint): Promise<boolean> {
-  try {
-    return (await chain.parameters()).lastRound > lastValid
-  } catch (error) {
-    if (error instanceof AlgodError) return false
-    throw error
-  }
 }
