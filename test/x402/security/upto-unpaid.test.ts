@@ -202,3 +202,64 @@ test('parallel streams of one account use at most its balance, and end with the 
   assert.deepEqual([refused.status, errorOf(refused), running], [402, 'payer_left_unpaid', 2])
   assert.equal(await received(), before)
 })
+
+test('a stream is cut when its payer spends what it has authorized, although the handler runs', {
+  timeout,
+}, async (t) => {
+  const claims = new MemoryClaims()
+  const handler: Handler = (_, response, payment) => {
+    payment.charge!('$0.5')
+    response.write('a part')
+  }
+  const { url, seller } = await openShop(market, t, handler, { claims, price: { stream: true } })
+  const account = newAccount()
+  market.devnet.fund(account.address, { microAlgos: 1_000_000n, microDollars: 500_000n })
+  const header = await authorizationFor(market, await fetch(url), { rounds: 900n, signer: account })
+  const response = await repeated(url, header)
+  assert.equal(response.status, 200)
+  await spendAll(account, seller)
+  assert.equal(await readUntilCut(response), 'a part')
+  await until(() => claims.usage.isUnpaid(account.address, Date.now()))
+})
+
+test('after many unpaid streams, responses are charged before they are sent', { timeout }, async (t) => {
+  const claims = new MemoryClaims()
+  const warnings: string[] = []
+  let onRun = (): unknown => undefined
+  const handler: Handler = async (_, response, payment) => {
+    payment.charge!('$0.2')
+    response.write('a ')
+    await onRun()
+    response.end('part')
+  }
+  const options = { claims, maxUnpaidPayers: 3, onWarning: (text: string) => warnings.push(text) }
+  const { url, seller, received } = await openShop(market, t, handler, { ...options, price: { stream: true } })
+  const payOnce = async (signer?: Signer.Signer): Promise<Response> =>
+    repeated(url, await authorizationFor(market, await fetch(url), { rounds: 900n, signer }))
+  const leave = (payer: string): void =>
+    claims.usage.leaveUnpaid({ transactionId: `of ${payer}`, payer, refuseMs: 60_000 }, Date.now())
+  for (const payer of ['a', 'b']) leave(payer)
+  const streamed = await payOnce()
+  assert.deepEqual([streamed.headers.has('payment-response'), await streamed.text()], [false, 'a part'])
+  await until(async () => (await received()) === 200_000n)
+  leave('c')
+  for (let time = 0; time < 2; time++) {
+    const buffered = await payOnce()
+    assert.ok(headerJson(buffered, 'payment-response')['success'])
+    assert.equal(await buffered.text(), 'a part')
+  }
+  assert.equal(await received(), 600_000n)
+  assert.equal(warnings.filter((text) => text.includes('maxUnpaidPayers')).length, 1)
+  const account = newAccount()
+  market.devnet.fund(account.address, { microAlgos: 1_000_000n, microDollars: 500_000n })
+  onRun = () => spendAll(account, seller)
+  const refused = await payOnce(account)
+  assert.equal(refused.status, 402)
+  assert.ok(!(await refused.text()).includes('part'))
+})
+
+test('the number of unpaid accounts is checked when the gate opens', async (t) => {
+  for (const maxUnpaidPayers of [-1, 1.5, 1_001, Number.NaN, '3' as never]) {
+    await assert.rejects(openShop(market, t, charging('$0.1'), { maxUnpaidPayers }), { code: 'invalid_gate_option' })
+  }
+})

@@ -8,7 +8,7 @@ type AuthorizationOptions = {
   readonly rounds: bigint
   /** The number of a devnet account. */
   readonly account?: number
-  readonly signer?: Signer.Signer
+  readonly signer?: Signer.Signer | undefined
 }
 
 function accountSigner(market: Market, account: number): Signer.Signer {

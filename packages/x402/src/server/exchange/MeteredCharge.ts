@@ -7,7 +7,7 @@ import type { ExchangeParts } from './ExchangeParts.js'
 import { MeteredStream } from './MeteredStream.js'
 import { type LedgerProblem, leftUnpaid, type PaidRequest } from './PaidRequest.js'
 import type { Charged } from './Payment.js'
-import type { SettlementResult } from './settlePayment.js'
+import { type SettlementResult, verifyPayment } from './settlePayment.js'
 import { storedCharge, type Usage, withCharge } from './Usage.js'
 import { refuseMs } from './UsageRecovery.js'
 
@@ -20,6 +20,8 @@ export class MeteredCharge {
   /** The limits of a response that is sent before it is charged. Set by `begin`. */
   #stream: MeteredStream | undefined
   #amount: bigint | undefined
+  /** Whether a response that could be streamed is charged before it is sent. */
+  #isHeldBack = false
 
   private constructor(gate: ExchangeParts, paid: PaidRequest, usage: Usage) {
     this.#gate = gate
@@ -40,7 +42,7 @@ export class MeteredCharge {
 
   /** Whether the response is sent while the handler produces it, and charged after that. */
   get isSentFirst(): boolean {
-    return this.#usage.isStreamed
+    return this.#usage.isStreamed && !this.#isHeldBack
   }
 
   /** Whether a response that was sent is charged although its handler failed. */
@@ -59,6 +61,17 @@ export class MeteredCharge {
   }
 
   /**
+   * Decides whether the response is sent before it is charged. While many payers have left such responses unpaid, none
+   * is. Call it when the handler is about to run: an earlier run of the handler may have decided otherwise.
+   */
+  async chooseOrder(): Promise<void> {
+    if (!this.#usage.isStreamed) return
+    const { maxUnpaidPayers: limit, onManyUnpaid } = this.#gate
+    this.#isHeldBack = (await this.#store.countUnpaid(limit, Date.now())) >= limit
+    if (this.#isHeldBack) onManyUnpaid()
+  }
+
+  /**
    * Stores the work of a response that is sent before it is charged.
    *
    * @param onCut called when the response was cut, and what was used must be charged
@@ -71,10 +84,22 @@ export class MeteredCharge {
       store: this.#store,
       paid: this.#paid,
       sale: events.saleOf(this.#paid.event, 'verified'),
+      isChargeable: () => this.#isChargeable(),
       onCut: () => void onCut().catch(onError),
       onError,
     })
     return this.#stream !== undefined
+  }
+
+  /**
+   * Asks the facilitator again whether the ledger would accept the maximum. The payer may have spent its balance, or used
+   * the lease for another transaction.
+   */
+  async #isChargeable(): Promise<boolean> {
+    const { facilitators } = this.#gate
+    const problem = await verifyPayment({ ...this.#paid, requestId: this.#paid.request.id, facilitators })
+    // A facilitator that is busy or has no node says nothing about the payer.
+    return problem === undefined || /^facilitator_|unexpected/.test(problem.code)
   }
 
   /** The handler runs. */

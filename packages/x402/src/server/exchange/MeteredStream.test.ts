@@ -8,14 +8,14 @@ import { MemoryUsage, type UsageStore } from '../store/UsageStore.js'
 import { MeteredStream, type MeteredStreamOptions, type StreamTimes } from './MeteredStream.js'
 import { Usage } from './Usage.js'
 
-const times: StreamTimes = { watchMs: 5, noteMs: 10, silenceMs: 100 }
+const times: StreamTimes = { watchMs: 5, noteMs: 10, verifyMs: 10, silenceMs: 100 }
 const refuseMs = 60_000
 
 // The timers of a stream do not keep a process alive.
 const alive = setInterval(() => {}, 1_000)
 after(() => clearInterval(alive))
 
-type Ledger = { round: bigint; isSilent: 'failing' | 'hanging' | undefined }
+type Ledger = { round: bigint; isSilent: 'failing' | 'hanging' | undefined; isVoid: boolean | Error }
 
 /** A stream that is valid until round 200, on a ledger whose round the test sets. */
 async function opened({
@@ -23,7 +23,7 @@ async function opened({
   maxTimeoutSeconds = 60,
   silenceMs = times.silenceMs,
 } = {}) {
-  const ledger: Ledger = { round: 100n, isSilent: undefined }
+  const ledger: Ledger = { round: 100n, isSilent: undefined, isVoid: false }
   const chain = {
     parameters: async () => {
       if (ledger.isSilent === 'failing') throw new Error('no node responds')
@@ -50,6 +50,10 @@ async function opened({
     store,
     paid,
     sale: {} as Sale,
+    isChargeable: async () => {
+      if (ledger.isVoid instanceof Error) throw ledger.isVoid
+      return !ledger.isVoid
+    },
     onCut: () => {
       cuts++
       onCut()
@@ -75,6 +79,17 @@ test('a stream continues while its authorization can be charged, and its charge 
   ledger.round = 300n
   await sleep(50)
   assert.equal(cuts(), 0, 'nothing is watched after the end')
+})
+
+test('a stream is cut when its authorization can no longer be charged, but not while that is unknown', async () => {
+  const { stream, ledger, cut, cuts } = await opened()
+  stream!.watch()
+  ledger.isVoid = new Error('the facilitator does not respond')
+  await sleep(50)
+  assert.deepEqual([stream!.cut.aborted, cuts()], [false, 0])
+  ledger.isVoid = true
+  await cut
+  assert.deepEqual([stream!.cut.aborted, cuts()], [true, 1])
 })
 
 test('a stream is cut when too few rounds are left to settle', async () => {

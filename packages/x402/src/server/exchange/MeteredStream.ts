@@ -13,6 +13,8 @@ export type MeteredStreamOptions = {
   readonly paid: Pick<PaidRequest, 'chain' | 'payment' | 'payload' | 'requirement' | 'claimant' | 'usage'>
   /** The sale, for the gate that settles the charge if this one ends. */
   readonly sale: Sale
+  /** Whether the authorization can still be charged, as far as that is known. Errors mean that it is not known. */
+  readonly isChargeable: () => Promise<boolean>
   /** Called once, after the response was cut: its charge must be settled now. Never throws. */
   readonly onCut: () => void
   /** Never throws. */
@@ -26,11 +28,13 @@ export type StreamTimes = {
   readonly watchMs: number
   /** How often the charge is stored. */
   readonly noteMs: number
+  /** How often the facilitator is asked whether the authorization can still be charged. */
+  readonly verifyMs: number
   /** How long a stream continues while no node responds, or while the charge cannot be stored. */
   readonly silenceMs: number
 }
 
-const defaultTimes: StreamTimes = { watchMs: 1_000, noteMs: 5_000, silenceMs: 20_000 }
+const defaultTimes: StreamTimes = { watchMs: 1_000, noteMs: 5_000, verifyMs: 10_000, silenceMs: 20_000 }
 
 /** Longer than the settlement of a stream that has ended is tried. */
 export const workLeaseMs = 90_000
@@ -54,8 +58,10 @@ export class MeteredStream {
   /** When the last known round was asked for, and when the charge was last stored. */
   #roundMs = performance.now()
   #notedMs = performance.now()
+  #verifiedMs = performance.now()
   #reading: Promise<void> | undefined
   #noting: Promise<void> | undefined
+  #verifying: Promise<void> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #isOver = false
 
@@ -114,7 +120,7 @@ export class MeteredStream {
   #check(): void {
     if (this.#isOver) return
     const nowMs = performance.now()
-    const { noteMs, silenceMs } = this.#times
+    const { noteMs, verifyMs, silenceMs } = this.#times
     const oldestMs = nowMs - silenceMs
     if (nowMs >= this.#endMs || this.#roundMs < oldestMs || this.#notedMs < oldestMs) {
       this.#end()
@@ -126,6 +132,12 @@ export class MeteredStream {
     if (nowMs - this.#notedMs >= noteMs) {
       this.#noting ??= this.#note().finally(() => {
         this.#noting = undefined
+      })
+    }
+    if (nowMs - this.#verifiedMs >= verifyMs) {
+      this.#verifying ??= this.#verify().finally(() => {
+        this.#verifiedMs = performance.now()
+        this.#verifying = undefined
       })
     }
     this.watch()
@@ -149,6 +161,15 @@ export class MeteredStream {
       if (lastRound + settleRounds > payment.lastValid) this.#end()
     } catch {
       // Many streams would report the same failure. The request that follows reports it.
+    }
+  }
+
+  /** Never throws. */
+  async #verify(): Promise<void> {
+    try {
+      if (!(await this.#options.isChargeable())) this.#end()
+    } catch {
+      // The settlement reports a facilitator that does not respond.
     }
   }
 

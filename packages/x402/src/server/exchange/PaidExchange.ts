@@ -225,6 +225,7 @@ export class PaidExchange {
     if (isUpgrade) return (await this.#own.end('served')) ? 'begun' : 'busy'
     // A stream that breaks is produced again, even after its gate was killed: its start is not recorded.
     if (this.#isStreamed) return this.#own.isHeld ? 'begun' : 'busy'
+    await this.#metered?.chooseOrder()
     const isOnce = !isSafe || this.#isSentFirst
     if (isOnce && !(await this.#own.begin())) return 'busy'
     const isRefused = (await this.#metered?.begin(() => this.#expire())) === false

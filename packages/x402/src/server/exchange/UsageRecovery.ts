@@ -37,6 +37,7 @@ export class UsageRecovery {
   readonly #transfers = new Map<string, UptoTransfers>()
   #timer: ReturnType<typeof setInterval> | undefined
   #running: Promise<void> | undefined
+  #searches: Promise<unknown> = Promise.resolve()
 
   constructor(options: UsageRecoveryOptions) {
     this.#options = options
@@ -110,8 +111,7 @@ export class UsageRecovery {
     const lastValid = BigInt(sale.lastValid)
     const isPending = result.state === 'pending'
     if (isPending && lastRound <= lastValid) return 'undecided'
-    const found: TransferSearch =
-      charge === 0n ? { type: 'absent' } : await this.#find(chain, sale, lastRound)
+    const found: TransferSearch = charge === 0n ? { type: 'absent' } : await this.#find(chain, sale, lastRound)
     if (found.type === 'found') return settledAs({ amount: `${found.amount}`, round: Number(found.round) })
     if (found.type === 'later') return 'undecided'
     if (!isPending) return { outcome: 'refused', code: result.receipt.errorReason ?? 'settlement_failed' }

@@ -53,14 +53,15 @@ import {
   type Route,
   routeError,
   sentence,
+  unpaidLimitOf,
 } from './GateOptions.js'
 import * as GateTrace from './GateTrace.js'
+import { claimedElsewhereText, limitedWarning, manyUnpaidText } from './limitedWarning.js'
 import * as responses from './responses.js'
 
 export type { Admission, Decision } from '../exchange/Admission.js'
 export { GateError } from './GateOptions.js'
 
-const warnEveryMs = 60_000
 /** The `error` of a 402 to a request without a payment. */
 const noPayment = 'Payment required'
 
@@ -92,7 +93,6 @@ export class Gate {
   readonly #passes: Passes | undefined
   readonly #signedOffers: SignedOffers | undefined
   readonly #onError: (error: unknown) => void
-  #warnedMs = Number.NEGATIVE_INFINITY
 
   private constructor(options: GateOptions) {
     this.#options = { ...options, origin: originOf(options.origin) }
@@ -117,6 +117,8 @@ export class Gate {
     this.#events = new GateEvents(this.#notifications, this.#sales)
     this.#recovery = this.#recoveryOf(options)
     this.#usageRecovery = this.#usageRecoveryOf(options)
+    const limited = () => safely(limitedWarning((text) => this.#warn(text)))
+    const [warnOfUnpaid, warnOfClaim] = [limited(), limited()]
     const renewals = new Renewals({ claims: this.#claims, onError: this.#onError })
     this.#exchange = {
       events: this.#events,
@@ -129,7 +131,9 @@ export class Gate {
       receipts: SignedReceipts.of(this.#options, this.#onError),
       respond: (request, response) => this.#respond(request, response),
       onError: this.#onError,
-      onClaimedElsewhere: safely((transactionId: string) => this.#warnOfClaim(transactionId)),
+      maxUnpaidPayers: unpaidLimitOf(options),
+      onManyUnpaid: () => warnOfUnpaid(manyUnpaidText),
+      onClaimedElsewhere: (transactionId) => warnOfClaim(claimedElsewhereText(transactionId)),
     }
     this.#passes = Passes.of({
       passes: options.passes,
@@ -417,15 +421,6 @@ export class Gate {
     if (!isByUsage || store === undefined) return undefined
     const [facilitators, events, onError] = [this.#facilitators, this.#events, this.#onError]
     return new UsageRecovery({ store, facilitators, chains: chainList(chains), events, onError })
-  }
-
-  /** Limited in frequency, because anyone can trigger this warning with their own payments. */
-  #warnOfClaim(transactionId: string): void {
-    if (performance.now() < this.#warnedMs + warnEveryMs) return
-    this.#warnedMs = performance.now()
-    this.#warn(
-      `payment ${transactionId} belongs to another server or resource; replicas must share a claims store: pass the option \`claims\``,
-    )
   }
 
   #warn(text: string): void {

@@ -216,6 +216,13 @@ export type GateOptions = AllHooks & {
    */
   passes?: GatePassOptions | undefined
   /**
+   * How many accounts may leave a stream that is charged by usage unpaid within an hour, until such responses are charged
+   * before they are sent: from 0, which never streams them, to 1,000.
+   *
+   * @default 20
+   */
+  maxUnpaidPayers?: number | undefined
+  /**
    * Whether buyers may or must name their purchases, for routes that do not set `paymentIdentifier`.
    *
    * @default names are ignored
@@ -345,6 +352,13 @@ export function identifierOf(
 
 export function sentence(hint: string): string {
   return `${hint[0]!.toUpperCase()}${hint.slice(1)}.`
+}
+
+/** @throws GateError for another value than an integer from 0 to 1,000 */
+export function unpaidLimitOf({ maxUnpaidPayers: limit = 20 }: Pick<GateOptions, 'maxUnpaidPayers'>): number {
+  if (Number.isInteger(limit) && limit >= 0 && limit <= 1_000) return limit
+  const message = `maxUnpaidPayers cannot be ${JSON.stringify(limit)}`
+  throw new GateError('invalid_gate_option', message, { hint: 'Pass an integer from 0 to 1,000.' })
 }
 
 export function originOf(origin: string | undefined): string | undefined {
