@@ -1,5 +1,6 @@
 /** The checks of a payment that need no node, in the order of the public scheme. */
-import { Address, BoundedMap, Bytes, Ed25519, Json, Multisig, Transaction } from '@latchkey/algorand'
+import { Address, BoundedMap, Bytes, Ed25519, Json, Multisig, type Submission, Transaction } from '@latchkey/algorand'
+import * as PostQuantum from '@latchkey/algorand/post-quantum'
 import { PaymentGroup, type PaymentPayload, type PaymentRequirements, UptoPayment } from '@latchkey/x402-wire'
 import { algoAssetId, type Chain, parseAssetId } from '../../chain/Chain.js'
 import { PaymentError, type PaymentErrorCode } from '../PaymentError.js'
@@ -204,14 +205,31 @@ function checkSignature({ payment }: PaymentGroup.PaymentGroup): void {
   expect(isSigned, 'invalid_exact_avm_payment_not_signed', 'the payment is not signed')
   const message = Transaction.bytesToSign(transactionBytes)
   const authorizer = signed.sgnr ?? txn.snd
-  const { sig, msig } = signed
-  const isOne = [sig, msig, signed.lsig, signed.pqsig].filter((kind) => kind !== undefined).length === 1
+  const { sig, msig, pqsig } = signed
+  const isOne = [sig, msig, signed.lsig, pqsig].filter((kind) => kind !== undefined).length === 1
   // A logic signature can evaluate differently a moment later, after the response was served.
-  const isPlain = isOne && (sig !== undefined || msig !== undefined)
-  expect(isPlain, 'invalid_exact_avm_invalid_signature', 'only plain and multisig signatures are accepted')
-  const isValid =
-    sig !== undefined ? Ed25519.verify(sig, message, authorizer) : isMultisigOf(msig!, authorizer, message)
-  expect(isValid, 'invalid_exact_avm_invalid_signature', 'the signature of the payment is invalid')
+  const isPlain = isOne && signed.lsig === undefined
+  expect(isPlain, 'invalid_exact_avm_invalid_signature', 'only plain, multisig and Falcon signatures are accepted')
+  expect(isSignedBy(), 'invalid_exact_avm_invalid_signature', 'the signature of the payment is invalid')
+
+  function isSignedBy(): boolean {
+    if (sig !== undefined) return Ed25519.verify(sig, message, authorizer)
+    return pqsig === undefined ? isMultisigOf(msig!, authorizer, message) : isPostQuantumOf(pqsig, authorizer, message)
+  }
+}
+
+/** Nodes refuse to submit transactions of an address that is a point of the curve, so such a payment cannot settle. */
+function isPostQuantumOf(pqsig: Submission.PostQuantumSignature, authorizer: Uint8Array, message: Uint8Array): boolean {
+  if (!Bytes.equal(PostQuantum.address(pqsig), authorizer) || PostQuantum.isCurvePoint(authorizer)) return false
+  return PostQuantum.verify(pqsig, message)
+}
+
+/** A Falcon signature costs two minimum fees in addition. */
+const postQuantumFees = 2n
+
+/** The minimum fees of a group. */
+function minFeesOf(members: readonly PaymentGroup.Member[]): bigint {
+  return members.reduce((sum, { signed }) => sum + (signed.pqsig === undefined ? 1n : 1n + postQuantumFees), 0n)
 }
 
 function isMultisigOf(msig: Multisig.Signature, authorizer: Uint8Array, message: Uint8Array): boolean {
@@ -253,7 +271,7 @@ function checkFeePayment(
     'the fee transaction does more than pay fees',
   )
   const fee = txn.fee ?? 0n
-  const maxFee = maxFeeMicroAlgosPerTransaction * BigInt(members.length)
+  const maxFee = maxFeeMicroAlgosPerTransaction * minFeesOf(members)
   expect(
     fee <= maxFee,
     'invalid_exact_avm_fee_too_high',
@@ -296,7 +314,7 @@ const congestionMargin = 2n
  * @throws AlgodError if no node responds
  */
 export async function checkSponsoredFee({ chain, group, feeMicroAlgos: fee }: VerifiedPayment): Promise<void> {
-  const count = BigInt(group.members.length)
+  const count = minFeesOf(group.members)
   if (fee <= protocolMinFee * count) return
   const { minFee, feePerByte } = await chain.parameters()
   const bytes = group.members.reduce((sum, { bytes: { length } }) => sum + length + signatureBytes, 0)
