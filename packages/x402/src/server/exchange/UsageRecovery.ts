@@ -26,7 +26,11 @@ export const refuseMs = 60 * 60_000
 /** Short, because the authorizations of killed streams expire. */
 const everyMs = 10_000
 /** How many are settled at the same time. A settlement takes as long as a block. */
-const batchSize = 100
+const batchSize = 40
+/** How many batches a run settles. The next run continues. */
+const maxBatches = 25
+/** After this time, another try is made for a settlement that is not decided. */
+const retryMs = 10_000
 
 export class UsageRecovery {
   readonly #options: UsageRecoveryOptions
@@ -58,7 +62,7 @@ export class UsageRecovery {
   async #recover(nowMs: number): Promise<void> {
     const { store, onError } = this.#options
     try {
-      for (;;) {
+      for (let batches = 0; batches < maxBatches; batches++) {
         const taken = await store.takeAbandoned(batchSize, workLeaseMs, nowMs)
         await Promise.all(taken.map((work) => this.#settle(work, nowMs).catch(onError)))
         if (taken.length < batchSize) return
@@ -85,7 +89,10 @@ export class UsageRecovery {
       events.recovered({ ...sale, ...settled, outcome: 'settled', code: '', timeMs: Date.now() })
     }
     if (result.state === 'settled' || (result.state === 'failed' && charge === 0n)) return store.end(transactionId)
-    if (result.state === 'pending' && !(await isExpired(chain, payment.lastValid))) return
+    if (result.state === 'pending' && !(await isExpired(chain, payment.lastValid))) {
+      await store.note(work, retryMs, nowMs)
+      return
+    }
     // Without a decision until the end of its validity, nothing can be charged any more.
     await store.leaveUnpaid({ transactionId, payer: work.payer, refuseMs }, nowMs)
     if (settled !== undefined) return
