@@ -36,26 +36,27 @@ export function usageConformance(kind: ClaimsKind): void {
     assert.equal(await first!.note(workOf('c', { payer: 'payer of a' }), leaseMs, opened.nowMs()), true)
   })
 
-  test(`${kind.name}: every replica counts the payers that are refused now, up to a limit`, async (t) => {
+  test(`${kind.name}: every replica counts what refused payers have left unpaid, up to a limit`, async (t) => {
     const opened = await kind.open(t)
     const views = viewsOf(opened)
     const leave = (payer: string, view = views[0]!) =>
       view.leaveUnpaid({ transactionId: `of ${payer}`, payer, refuseMs }, opened.nowMs())
-    const counts = () => Promise.all(views.map((view) => view.countUnpaid(3, opened.nowMs())))
+    const counts = (limit = 5) => Promise.all(views.map((view) => view.countUnpaid(limit, opened.nowMs())))
     const all = (count: number) => views.map(() => count)
     assert.deepEqual(await counts(), all(0))
     await leave('a')
     await opened.pass(refuseMs / 2)
     await leave('b', views.at(-1))
     await leave('b')
-    assert.deepEqual(await counts(), all(2))
-    await leave('c')
-    await leave('d')
-    assert.deepEqual(await counts(), all(3), 'at most the limit')
+    assert.deepEqual(await counts(), all(3))
+    for (const payer of ['c', 'c', 'd']) await leave(payer)
+    assert.deepEqual(await counts(), all(5), 'at most the limit')
+    assert.deepEqual(await counts(0), all(0))
+    await opened.pass(refuseMs / 2 + 1_000)
+    assert.deepEqual(await counts(100), all(5), 'only those whose time is not up')
     await opened.pass(refuseMs / 2 + 1_000)
     await leave('b')
-    await opened.pass(refuseMs / 2 + 1_000)
-    assert.deepEqual(await counts(), all(1), 'only those whose time is not up')
+    assert.deepEqual(await counts(100), all(1), 'earlier ones of the same payer do not count')
   })
 
   test(`${kind.name}: the charge of work is the last one, up to 64 bits`, async (t) => {

@@ -231,3 +231,21 @@ test('all streams of a killed gate are settled at once, before their authorizati
   await until(() => claims.usage.takeAbandoned(1, 1, Date.now() + 1_000_000).length === 0)
   assert.ok(most >= 20 && most <= 100, `${most} at the same time`)
 })
+
+test('a settlement that is not decided is tried again soon, by any gate', { timeout }, async (t) => {
+  const claims = new MemoryClaims()
+  const { transactionId, received, replica } = await killed(t, claims, 0)
+  let asked = 0
+  const settle = async (): Promise<never> => {
+    asked++
+    throw new Error('no node responds')
+  }
+  await replica({ claims: later(claims, 100_000), facilitators: altered(market.local, { settle }) })
+  await until(() => asked === 1)
+  const leased = Date.now() + 100_000
+  // The authorization may end before the lease of the first try would.
+  await sleep(200)
+  await replica({ claims: later(claims, leased - Date.now() + 15_000) })
+  await until(async () => (await received()) === 100_000n)
+  await until(async () => (await claims.usage!.chargeOf(transactionId)) === undefined)
+})

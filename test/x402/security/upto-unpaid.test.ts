@@ -232,7 +232,7 @@ test('after many unpaid streams, responses are charged before they are sent', { 
     await onRun()
     response.end('part')
   }
-  const options = { claims, maxUnpaidPayers: 3, onWarning: (text: string) => warnings.push(text) }
+  const options = { claims, maxUnpaidStreams: 3, onWarning: (text: string) => warnings.push(text) }
   const { url, seller, received } = await openShop(market, t, handler, { ...options, price: { stream: true } })
   const payOnce = async (signer?: Signer.Signer): Promise<Response> =>
     repeated(url, await authorizationFor(market, await fetch(url), { rounds: 900n, signer }))
@@ -249,7 +249,7 @@ test('after many unpaid streams, responses are charged before they are sent', { 
     assert.equal(await buffered.text(), 'a part')
   }
   assert.equal(await received(), 600_000n)
-  assert.equal(warnings.filter((text) => text.includes('maxUnpaidPayers')).length, 1)
+  assert.equal(warnings.filter((text) => text.includes('maxUnpaidStreams')).length, 1)
   const account = newAccount()
   market.devnet.fund(account.address, { microAlgos: 1_000_000n, microDollars: 500_000n })
   onRun = () => spendAll(account, seller)
@@ -259,7 +259,7 @@ test('after many unpaid streams, responses are charged before they are sent', { 
 })
 
 test('the number of unpaid accounts is checked when the gate opens', async (t) => {
-  for (const maxUnpaidPayers of [-1, 1.5, 1_001, Number.NaN, '3' as never]) {
-    await assert.rejects(openShop(market, t, charging('$0.1'), { maxUnpaidPayers }), { code: 'invalid_gate_option' })
+  for (const maxUnpaidStreams of [-1, 1.5, 1_001, Number.NaN, '3' as never]) {
+    await assert.rejects(openShop(market, t, charging('$0.1'), { maxUnpaidStreams }), { code: 'invalid_gate_option' })
   }
 })

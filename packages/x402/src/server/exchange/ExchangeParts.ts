@@ -22,8 +22,8 @@ export type ExchangeParts = {
   readonly hooks: GateHookCalls | undefined
   /** Never throws. */
   readonly onError: (error: unknown) => void
-  /** How many payers may be refused for unpaid work until no response is sent before it is charged. */
-  readonly maxUnpaidPayers: number
+  /** How many streams may be left unpaid within an hour until no response is sent before it is charged. */
+  readonly maxUnpaidStreams: number
   /** Called when a response is charged before it is sent because there are as many. Never throws. */
   readonly onManyUnpaid: () => void
   /** Called when a facilitator reports that another gate has a payment. Never throws. */

@@ -61,12 +61,11 @@ export class MeteredCharge {
   }
 
   /**
-   * Decides whether the response is sent before it is charged. While many payers have left such responses unpaid, none
-   * is. Call it when the handler is about to run: an earlier run of the handler may have decided otherwise.
+   * Decides whether the response is sent before it is charged. While many such responses are unpaid, none is. Call it when the handler is about to run: an earlier run of the handler may have decided otherwise.
    */
   async chooseOrder(): Promise<void> {
     if (!this.#usage.isStreamed) return
-    const { maxUnpaidPayers: limit, onManyUnpaid } = this.#gate
+    const { maxUnpaidStreams: limit, onManyUnpaid } = this.#gate
     this.#isHeldBack = (await this.#store.countUnpaid(limit, Date.now())) >= limit
     if (this.#isHeldBack) onManyUnpaid()
   }

@@ -27,7 +27,11 @@ export const refuseMs = 60 * 60_000
 /** Short, because the authorizations of killed streams expire. */
 const everyMs = 10_000
 /** How many are settled at the same time. A settlement takes as long as a block. */
-const batchSize = 100
+const batchSize = 40
+/** How many batches a run settles. The next run continues. */
+const maxBatches = 25
+/** After this time, another try is made for a settlement that is not decided. */
+const retryMs = 10_000
 /** How far a node may be behind the others. */
 const lagRounds = 100n
 
@@ -65,7 +69,7 @@ export class UsageRecovery {
     const { store, onError } = this.#options
     try {
       for (const transfers of this.#transfers.values()) transfers.beginRun()
-      for (;;) {
+      for (let batches = 0; batches < maxBatches; batches++) {
         const taken = await store.takeAbandoned(batchSize, workLeaseMs, nowMs)
         await Promise.all(taken.map((work) => this.#settle(work, nowMs).catch(onError)))
         if (taken.length < batchSize) return
@@ -94,7 +98,10 @@ export class UsageRecovery {
     }
     const known = chargedOf(result)
     const decision = known === undefined ? await this.#lookUp(chain, work, sale, result) : settledAs(known)
-    if (decision === 'undecided') return
+    if (decision === 'undecided') {
+      await store.note(work, retryMs, nowMs)
+      return
+    }
     const paid = decision.outcome === 'settled' ? BigInt(decision.amount!) : 0n
     if (paid >= charge) await store.end(transactionId)
     else await store.leaveUnpaid({ transactionId, payer: work.payer, refuseMs }, nowMs)

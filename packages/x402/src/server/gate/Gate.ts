@@ -131,7 +131,7 @@ export class Gate {
       receipts: SignedReceipts.of(this.#options, this.#onError),
       respond: (request, response) => this.#respond(request, response),
       onError: this.#onError,
-      maxUnpaidPayers: unpaidLimitOf(options),
+      maxUnpaidStreams: unpaidLimitOf(options),
       onManyUnpaid: () => warnOfUnpaid(manyUnpaidText),
       onClaimedElsewhere: (transactionId) => warnOfClaim(claimedElsewhereText(transactionId)),
     }

@@ -216,12 +216,12 @@ export type GateOptions = AllHooks & {
    */
   passes?: GatePassOptions | undefined
   /**
-   * How many accounts may leave a stream that is charged by usage unpaid within an hour, until such responses are charged
-   * before they are sent: from 0, which never streams them, to 1,000.
+   * How many streams that are charged by usage may be left unpaid within an hour, until such responses are charged before
+   * they are sent: from 0, which never streams them, to 1,000.
    *
    * @default 20
    */
-  maxUnpaidPayers?: number | undefined
+  maxUnpaidStreams?: number | undefined
   /**
    * Whether buyers may or must name their purchases, for routes that do not set `paymentIdentifier`.
    *
@@ -355,9 +355,9 @@ export function sentence(hint: string): string {
 }
 
 /** @throws GateError for another value than an integer from 0 to 1,000 */
-export function unpaidLimitOf({ maxUnpaidPayers: limit = 20 }: Pick<GateOptions, 'maxUnpaidPayers'>): number {
+export function unpaidLimitOf({ maxUnpaidStreams: limit = 20 }: Pick<GateOptions, 'maxUnpaidStreams'>): number {
   if (Number.isInteger(limit) && limit >= 0 && limit <= 1_000) return limit
-  const message = `maxUnpaidPayers cannot be ${JSON.stringify(limit)}`
+  const message = `maxUnpaidStreams cannot be ${JSON.stringify(limit)}`
   throw new GateError('invalid_gate_option', message, { hint: 'Pass an integer from 0 to 1,000.' })
 }
 

@@ -17,4 +17,4 @@ export function claimedElsewhereText(transactionId: string): string {
 
 /** The warning about streams that are held back. */
 export const manyUnpaidText =
-  'many accounts left streams unpaid within an hour (`maxUnpaidPayers`); responses that are charged by usage are now charged before they are sent'
+  'many streams were left unpaid within an hour (`maxUnpaidStreams`); responses that are charged by usage are now charged before they are sent'

@@ -22,7 +22,7 @@ export type MeteredWork = {
 export type UsageStore = {
   /** Whether a payer left work unpaid, and is still refused. */
   readonly isUnpaid: (payer: string, nowMs: number) => Promise<boolean> | boolean
-  /** How many payers are refused now. Counts to `limit` and no further. */
+  /** How many authorizations the payers that are refused now have left unpaid. Counts to `limit` and no further. */
   readonly countUnpaid: (limit: number, nowMs: number) => Promise<number> | number
   /**
    * Stores work that begins or continues. The gate does that at short intervals: work that was not stored for
@@ -58,23 +58,21 @@ export const maxUnpaidPayers = 100_000
 /** Metered work in memory. */
 export class MemoryUsage implements UsageStore {
   readonly #work = new Map<string, { readonly work: MeteredWork; untilMs: number }>()
-  readonly #refusedUntilMs: BoundedMap<string, number>
+  /** Keyed by payer, those that left work unpaid last at the end. */
+  readonly #unpaid: BoundedMap<string, { readonly untilMs: number; readonly count: number }>
 
   constructor(maxPayers = maxUnpaidPayers) {
-    this.#refusedUntilMs = new BoundedMap(maxPayers)
+    this.#unpaid = new BoundedMap(maxPayers)
   }
 
   isUnpaid(payer: string, nowMs: number): boolean {
-    return nowMs < (this.#refusedUntilMs.get(payer) ?? Number.NEGATIVE_INFINITY)
+    return nowMs < (this.#unpaid.get(payer)?.untilMs ?? Number.NEGATIVE_INFINITY)
   }
 
   countUnpaid(limit: number, nowMs: number): number {
-    let count = 0
-    for (const untilMs of this.#refusedUntilMs.values()) {
-      if (count === limit) break
-      if (nowMs < untilMs) count++
-    }
-    return count
+    let total = 0
+    for (const { untilMs, count } of this.#unpaid.values()) if (nowMs < untilMs && total < limit) total += count
+    return Math.min(total, limit)
   }
 
   note(work: MeteredWork, leaseMs: number, nowMs: number): boolean {
@@ -93,13 +91,13 @@ export class MemoryUsage implements UsageStore {
 
   leaveUnpaid({ transactionId, payer, refuseMs }: UnpaidWork, nowMs: number): void {
     this.#work.delete(transactionId)
-    // The oldest come first, so that those whose time is up are found at the start.
-    this.#refusedUntilMs.delete(payer)
-    for (const [other, untilMs] of this.#refusedUntilMs) {
+    const earlier = this.isUnpaid(payer, nowMs) ? this.#unpaid.get(payer)!.count : 0
+    this.#unpaid.delete(payer)
+    for (const [other, { untilMs }] of this.#unpaid) {
       if (nowMs < untilMs) break
-      this.#refusedUntilMs.delete(other)
+      this.#unpaid.delete(other)
     }
-    this.#refusedUntilMs.set(payer, nowMs + refuseMs)
+    this.#unpaid.set(payer, { untilMs: nowMs + refuseMs, count: earlier + 1 })
   }
 
   takeAbandoned(limit: number, leaseMs: number, nowMs: number): MeteredWork[] {

@@ -10,7 +10,11 @@ export const usageSchema = `
     until_at timestamptz NOT NULL
   ) WITH (fillfactor = 50);
   CREATE INDEX metered_work_by_time ON {schema}.metered_work (until_at);
-  CREATE TABLE {schema}.unpaid_payers (payer text PRIMARY KEY, until_at timestamptz NOT NULL);
+  CREATE TABLE {schema}.unpaid_payers (
+    payer text PRIMARY KEY,
+    until_at timestamptz NOT NULL,
+    count integer NOT NULL
+  );
   CREATE INDEX unpaid_payers_by_time ON {schema}.unpaid_payers (until_at);
 
   CREATE FUNCTION {schema}.is_unpaid(p_payer text) RETURNS boolean LANGUAGE sql AS $$
@@ -18,8 +22,8 @@ export const usageSchema = `
   $$;
 
   CREATE FUNCTION {schema}.count_unpaid(p_limit integer) RETURNS integer LANGUAGE sql AS $$
-    SELECT count(*)::integer FROM (
-      SELECT FROM {schema}.unpaid_payers WHERE until_at > clock_timestamp() LIMIT p_limit) AS refused;
+    SELECT least(coalesce(sum(count), 0), p_limit)::integer FROM (
+      SELECT count FROM {schema}.unpaid_payers WHERE until_at > clock_timestamp() LIMIT p_limit) AS refused;
   $$;
 
   CREATE FUNCTION {schema}.note_work(p_id text, p_payer text, p_charge numeric, p_settlement text, p_lease_ms bigint)
@@ -38,8 +42,9 @@ export const usageSchema = `
     until timestamptz := clock_timestamp() + p_refuse_ms * interval '1 millisecond';
   BEGIN
     DELETE FROM {schema}.metered_work WHERE transaction_id = p_id;
-    INSERT INTO {schema}.unpaid_payers AS u VALUES (p_payer, until)
-      ON CONFLICT (payer) DO UPDATE SET until_at = greatest(u.until_at, until);
+    INSERT INTO {schema}.unpaid_payers AS u VALUES (p_payer, until, 1)
+      ON CONFLICT (payer) DO UPDATE SET until_at = greatest(u.until_at, until),
+        count = CASE WHEN u.until_at > clock_timestamp() THEN least(u.count, 1000000) ELSE 0 END + 1;
     -- Rows that others have locked are deleted by a later call.
     DELETE FROM {schema}.unpaid_payers WHERE payer IN (
       SELECT payer FROM {schema}.unpaid_payers WHERE until_at <= clock_timestamp() AND payer <> p_payer

@@ -11,7 +11,7 @@ const keepMs = 86_400_000
 const head = `${now}
 local prefix = KEYS[1]
 local workOf = function(id) return prefix .. 'w:' .. id end
-local work, unpaid = prefix .. 'work', prefix .. 'unpaid'
+local work, unpaid, counts = prefix .. 'work', prefix .. 'unpaid', prefix .. 'unpaid-counts'
 local isUnpaid = function(payer)
   local untilMs = redis.call('ZSCORE', unpaid, payer)
   return untilMs and tonumber(untilMs) > now
@@ -25,7 +25,15 @@ end
 
 const isUnpaidScript = script(`${head}return isUnpaid(ARGV[1]) and 1 or 0`)
 
-const countScript = script(`${head}return redis.call('ZCOUNT', unpaid, '(' .. now, '+inf')`)
+/** A payer that left several authorizations unpaid is counted as often. */
+const countScript = script(`${head}
+local total, limit = 0, tonumber(ARGV[1])
+for _, payer in ipairs(redis.call('ZRANGEBYSCORE', unpaid, '(' .. now, '+inf', 'LIMIT', 0, limit)) do
+  total = total + tonumber(redis.call('HGET', counts, payer) or 1)
+  if total >= limit then return limit end
+end
+return total
+`)
 
 const noteScript = script(`${refusedWhenFull}${head}
 local id, payer, lease = ARGV[1], ARGV[2], tonumber(ARGV[5])
@@ -46,10 +54,17 @@ return 1
 
 const leaveScript = script(`${head}
 drop(ARGV[1])
+local forget = function(payers)
+  for _, payer in ipairs(payers) do redis.call('HDEL', counts, payer) end
+end
+forget(redis.call('ZRANGEBYSCORE', unpaid, '-inf', now))
 redis.call('ZREMRANGEBYSCORE', unpaid, '-inf', now)
 redis.call('ZADD', unpaid, now + tonumber(ARGV[3]), ARGV[2])
+redis.call('HINCRBY', counts, ARGV[2], 1)
+forget(redis.call('ZRANGE', unpaid, 0, -${maxUnpaidPayers + 1}))
 redis.call('ZREMRANGEBYRANK', unpaid, 0, -${maxUnpaidPayers + 1})
 outlive(unpaid, tonumber(ARGV[3]))
+outlive(counts, tonumber(ARGV[3]))
 return 1
 `)
 
@@ -80,7 +95,7 @@ export class RedisUsage implements UsageStore {
   }
 
   async countUnpaid(limit: number): Promise<number> {
-    return Math.min(Number(await this.#run(countScript, [])), limit)
+    return limit === 0 ? 0 : Number(await this.#run(countScript, [limit]))
   }
 
   async note({ transactionId, payer, charge, order }: MeteredWork, leaseMs: number): Promise<boolean> {

@@ -12,7 +12,11 @@ const schema = `
     until_ms INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX IF NOT EXISTS metered_work_by_time ON metered_work (until_ms);
-  CREATE TABLE IF NOT EXISTS unpaid_payers (payer TEXT PRIMARY KEY, until_ms INTEGER NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS unpaid_payers (
+    payer TEXT PRIMARY KEY,
+    until_ms INTEGER NOT NULL,
+    count INTEGER NOT NULL
+  ) STRICT;
   CREATE INDEX IF NOT EXISTS unpaid_payers_by_time ON unpaid_payers (until_ms);
 `
 
@@ -43,7 +47,7 @@ export class SqliteUsage implements UsageStore {
 
   countUnpaid(limit: number, nowMs: number): number {
     const read = () => this.#statements.count.get(nowMs, limit) as { readonly count: number | bigint }
-    return Number(naming(this.#options.path, read).count)
+    return Math.min(Number(naming(this.#options.path, read).count), limit)
   }
 
   note({ transactionId, payer, charge, order }: MeteredWork, leaseMs: number, nowMs: number): boolean {
@@ -88,7 +92,9 @@ function prepareAll(database: Sqlite.Database) {
   const prepare = (sql: string) => database.prepare(sql)
   return {
     isUnpaid: prepare('SELECT 1 FROM unpaid_payers WHERE payer = ? AND until_ms > ?'),
-    count: prepare('SELECT count(*) AS count FROM (SELECT 1 FROM unpaid_payers WHERE until_ms > ? LIMIT ?)'),
+    count: prepare(
+      'SELECT coalesce(sum(count), 0) AS count FROM (SELECT count FROM unpaid_payers WHERE until_ms > ? LIMIT ?)',
+    ),
     note: prepare(
       `INSERT INTO metered_work VALUES (?1, ?2, ?3, ?4, ?5)
        ON CONFLICT (transaction_id) DO UPDATE SET charge = ?3, settlement = ?4, until_ms = ?5`,
@@ -96,7 +102,10 @@ function prepareAll(database: Sqlite.Database) {
     charge: prepare('SELECT charge FROM metered_work WHERE transaction_id = ?'),
     end: prepare('DELETE FROM metered_work WHERE transaction_id = ?'),
     expire: prepare('DELETE FROM unpaid_payers WHERE until_ms <= ?'),
-    refuse: prepare('INSERT OR REPLACE INTO unpaid_payers VALUES (?, ?)'),
+    refuse: prepare(
+      `INSERT INTO unpaid_payers VALUES (?1, ?2, 1)
+       ON CONFLICT (payer) DO UPDATE SET until_ms = ?2, count = count + 1`,
+    ),
     forget: prepare(
       `DELETE FROM unpaid_payers WHERE payer IN
          (SELECT payer FROM unpaid_payers ORDER BY until_ms DESC LIMIT -1 OFFSET ?)`,
