@@ -14,7 +14,7 @@ import type { NodeRequest, NodeResponse } from '../adapters/NodeMessage.js'
 import { paymentOf } from '../exchange/Payment.js'
 import { overridesHeader } from '../exchange/Usage.js'
 import { copyResponse, cut, hasBody, MethodInBodyError, sendBody } from './bodies.js'
-import { checkOwnHeader, type HeaderPairs, PassingHeaders, responseHeaders } from './headers.js'
+import { checkOwnHeaders, type HeaderPairs, PassingHeaders, responseHeaders } from './headers.js'
 import { isEncoded, scannerFor } from './methodInBody.js'
 
 /** Options of {@link Upstream}. */
@@ -96,7 +96,7 @@ export class Upstream {
       throw new OptionsError('the upstream is not an http or https address without user, query and fragment', hint)
     }
     this.#headers = Object.entries(headers)
-    for (const [name, value] of this.#headers) checkOwnHeader(name, value)
+    checkOwnHeaders(this.#headers)
     this.#timeoutMs = timeoutMs
     const pool = { keepAlive: true, maxSockets: maxConnections, scheduling: 'lifo' as const }
     this.#agent = protocol === 'https:' ? new TlsAgent(pool) : new Agent(pool)
@@ -137,6 +137,7 @@ export class Upstream {
   async forward(request: NodeRequest, response: NodeResponse): Promise<void> {
     const coding = request.headers['transfer-encoding']
     if (coding !== undefined && !/^chunked$/i.test(coding)) return respond(response, 501, 'transfer_encoding')
+    if (hasLeft(request)) return
     const outgoing = this.#request(request, this.#passing.forRequest(request, this.#base, this.#headers))
     // The client has left, or has got another response, such as one of the gate for a response that is too long.
     let isClosed = false
@@ -186,6 +187,7 @@ export class Upstream {
    * @throws {@link UpstreamError} if the service does not switch; nothing was sent to the client
    */
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    if (hasLeft(request)) throw new UpstreamError('upstream_failed', 'the client has left')
     const { upgrade = '' } = request.headers
     const headers = [
       ...this.#passing.forRequest(request, this.#base, this.#headers),
@@ -269,6 +271,14 @@ function switched(outgoing: ClientRequest): Promise<Switched> {
     outgoing.on('error', (error) => reject(failure(error)))
     outgoing.end()
   })
+}
+
+/**
+ * Whether the client has closed its connection. Its address may then be unknown, and a service that is told no address
+ * takes that of the gateway for it.
+ */
+function hasLeft({ socket }: NodeRequest): boolean {
+  return socket?.destroyed !== false
 }
 
 /** The request target without the scheme and the host that a client may write in front. */
