@@ -15,7 +15,7 @@ import { paymentOf } from '../exchange/Payment.js'
 import { overridesHeader } from '../exchange/Usage.js'
 import { copyResponse, cut, hasBody, MethodInBodyError, sendBody } from './bodies.js'
 import { checkOwnHeaders, type HeaderPairs, PassingHeaders, responseHeaders } from './headers.js'
-import { isEncoded, scannerFor } from './methodInBody.js'
+import { scannerFor, unreadable } from './methodInBody.js'
 
 /** Options of {@link Upstream}. */
 export type UpstreamOptions = {
@@ -35,8 +35,8 @@ export type UpstreamOptions = {
    */
   readonly passHeaders?: readonly string[] | undefined
   /**
-   * How to treat a form or a JSON object that is sent with POST and has a member `_method`, which Rails, Laravel and
-   * others take for the method: `refuse` responds with 400. Use `forward` only if the service reads no method from
+   * How to treat a form or a JSON object with a member `_method`, which Rails, Laravel and others take for the method:
+   * `refuse` responds with 400, and with 415 to one that is compressed, or in a charset such as UTF-16. Use `forward` only if the service reads no method from
    * bodies.
    *
    * @default 'refuse'
@@ -129,8 +129,8 @@ export class Upstream {
    */
   problemOf(request: NodeRequest): { readonly status: number; readonly error: string } | undefined {
     if (this.#passing.isHidden(request)) return { status: 400, error: 'ambiguous_request' }
-    const isUnreadable = this.#isScanned && scannerFor(request) !== undefined && isEncoded(request)
-    return isUnreadable ? { status: 415, error: 'content_encoding' } : undefined
+    const error = this.#isScanned && scannerFor(request) !== undefined ? unreadable(request) : undefined
+    return error === undefined ? undefined : { status: 415, error }
   }
 
   /** Forwards a request, and sends the response of the service. Failures of the service are responses, too. */
