@@ -49,7 +49,8 @@ export type UpstreamOptions = {
    */
   readonly timeoutMs?: number | undefined
   /**
-   * The connections to the service, at most 65,535. Further requests wait for one.
+   * The connections to the service, at most 65,535, and as many again for requests that are not repeated: those with a
+   * body or a method other than GET, HEAD and OPTIONS. Further requests wait for one.
    *
    * @default 256
    */
@@ -78,6 +79,8 @@ export class Upstream {
   readonly #timeoutMs: number
   readonly #onBytes: ((bytes: number) => void) | undefined
   readonly #agent: Agent
+  /** Opens a connection for each request that cannot be repeated if a service closes an idle connection meanwhile. */
+  readonly #singleAgent: Agent
   #health: { readonly checkedMs: number; readonly isHealthy: Promise<boolean> } | undefined
 
   /** @throws OptionsError for an option that cannot be used */
@@ -99,7 +102,9 @@ export class Upstream {
     checkOwnHeaders(this.#headers)
     this.#timeoutMs = timeoutMs
     const pool = { keepAlive: true, maxSockets: maxConnections, scheduling: 'lifo' as const }
-    this.#agent = protocol === 'https:' ? new TlsAgent(pool) : new Agent(pool)
+    const AgentOf = protocol === 'https:' ? TlsAgent : Agent
+    this.#agent = new AgentOf(pool)
+    this.#singleAgent = new AgentOf({ maxSockets: maxConnections })
   }
 
   /** Whether the service accepts connections. Checked at most once a second. */
@@ -138,7 +143,9 @@ export class Upstream {
     const coding = request.headers['transfer-encoding']
     if (coding !== undefined && !/^chunked$/i.test(coding)) return respond(response, 501, 'transfer_encoding')
     if (hasLeft(request)) return
-    const outgoing = this.#request(request, this.#passing.forRequest(request, this.#base, this.#headers))
+    const headers = this.#passing.forRequest(request, this.#base, this.#headers)
+    const isRepeatable = isSafe(request)
+    let outgoing = this.#request(request, headers, isRepeatable ? this.#agent : this.#singleAgent)
     // The client has left, or has got another response, such as one of the gate for a response that is too long.
     let isClosed = false
     const onClose = (): void => {
@@ -148,11 +155,19 @@ export class Upstream {
     ;(response as Writable).once('close', onClose)
     // The gateway does not read from the service while the client does not read.
     let isStalled = false
-    outgoing.once('timeout', () => {
-      isStalled = response.headersSent && response.writableLength > 0
-    })
+    const exchange = (): Promise<IncomingMessage> => {
+      outgoing.once('timeout', () => {
+        isStalled = response.headersSent && response.writableLength > 0
+      })
+      return this.#exchange(request, outgoing)
+    }
     try {
-      const incoming = await this.#exchange(request, outgoing)
+      const incoming = await exchange().catch((error: Error) => {
+        // The service may close an idle connection at the moment at which it is used again (RFC 9110, 9.2.2).
+        if (isClosed || !isRepeatable || !outgoing.reusedSocket || error instanceof UpstreamError) throw error
+        outgoing = this.#request(request, headers, this.#singleAgent)
+        return exchange()
+      })
       const status = incoming.statusCode ?? 502
       if (status < 200) throw new UpstreamError('upstream_failed', `the upstream responded with ${status}`)
       ;(response as { statusCode: number }).statusCode = status
@@ -196,7 +211,7 @@ export class Upstream {
       'Upgrade',
       upgrade,
     ]
-    const outgoing = this.#request(request, headers)
+    const outgoing = this.#request(request, headers, this.#singleAgent)
     const onClose = (): void => void outgoing.destroy()
     socket.once('close', onClose)
     const { answer, other, first } = await switched(outgoing).finally(() => socket.off('close', onClose))
@@ -226,12 +241,12 @@ export class Upstream {
     return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80) }
   }
 
-  #request(request: NodeRequest, headers: readonly string[]): ClientRequest {
+  #request(request: NodeRequest, headers: readonly string[], agent: Agent): ClientRequest {
     const { method, url = '/' } = request
     const open = this.#base.protocol === 'https:' ? requestHttps : requestHttp
     const path = `${this.#base.pathname.replace(/\/$/, '')}${originForm(url)}`
     const timeout = this.#timeoutMs
-    return open({ ...this.#address(), method: method!, path, headers, agent: this.#agent, timeout, setHost: false })
+    return open({ ...this.#address(), method: method!, path, headers, agent, timeout, setHost: false })
   }
 
   #exchange(request: NodeRequest, outgoing: ClientRequest): Promise<IncomingMessage> {
@@ -271,6 +286,11 @@ function switched(outgoing: ClientRequest): Promise<Switched> {
     outgoing.on('error', (error) => reject(failure(error)))
     outgoing.end()
   })
+}
+
+/** Whether a request may be sent again if its connection closes without a response. */
+function isSafe(request: NodeRequest): boolean {
+  return /^(GET|HEAD|OPTIONS)$/.test(request.method ?? '') && !hasBody(request)
 }
 
 /**
