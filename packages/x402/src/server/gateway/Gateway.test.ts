@@ -277,3 +277,26 @@ test('a request that a hook lets through is forwarded unpaid', async (t) => {
   assert.equal((await fetch(`${url}/other`, { headers: { 'X-API-Key': 'known' } })).status, 404)
   assert.deepEqual([seen.length, settled], [1, []])
 })
+
+test('a service that closes idle connections without saying so answers every request, and none twice', async (t) => {
+  const { url, pay, service, seen } = await openShop(t, undefined, { free: ['/free'] })
+  let requests = 0
+  service.on('connection', (socket) => {
+    let count = 0
+    // The second request of a connection meets its end.
+    socket.on('data', () => {
+      requests++
+      if (++count === 2) socket.destroy()
+    })
+  })
+  for (const method of ['GET', 'POST', 'GET', 'HEAD', 'DELETE', 'GET']) {
+    const init = method === 'POST' ? { method, body: 'a' } : { method }
+    assert.equal((await fetch(`${url}/free`, init)).status, 200, method)
+  }
+  assert.equal((await pay()).status, 200)
+  assert.ok(requests > 7)
+  assert.deepEqual(
+    seen.map(({ method }) => method).filter((method) => method === 'POST' || method === 'DELETE'),
+    ['POST', 'DELETE'],
+  )
+})

@@ -14,8 +14,8 @@ import type { NodeRequest, NodeResponse } from '../adapters/NodeMessage.js'
 import { paymentOf } from '../exchange/Payment.js'
 import { overridesHeader } from '../exchange/Usage.js'
 import { copyResponse, cut, disconnect, hasBody, MethodInBodyError, sendBody } from './bodies.js'
-import { checkOwnHeader, type HeaderPairs, PassingHeaders, responseHeaders } from './headers.js'
-import { isEncoded, scannerFor } from './methodInBody.js'
+import { checkOwnHeaders, type HeaderPairs, PassingHeaders, responseHeaders } from './headers.js'
+import { scannerFor, unreadable } from './methodInBody.js'
 
 /** Options of {@link Upstream}. */
 export type UpstreamOptions = {
@@ -35,8 +35,8 @@ export type UpstreamOptions = {
    */
   readonly passHeaders?: readonly string[] | undefined
   /**
-   * How to treat a form or a JSON object that is sent with POST and has a member `_method`, which Rails, Laravel and
-   * others take for the method: `refuse` responds with 400. Use `forward` only if the service reads no method from
+   * How to treat a form or a JSON object with a member `_method`, which Rails, Laravel and others take for the method:
+   * `refuse` responds with 400, and with 415 to one that is compressed, or in a charset such as UTF-16. Use `forward` only if the service reads no method from
    * bodies.
    *
    * @default 'refuse'
@@ -49,7 +49,8 @@ export type UpstreamOptions = {
    */
   readonly timeoutMs?: number | undefined
   /**
-   * The connections to the service, at most 65,535. Further requests wait for one.
+   * The connections to the service, at most 65,535, and as many again for requests that are not repeated: those with a
+   * body or a method other than GET, HEAD and OPTIONS. Further requests wait for one.
    *
    * @default 256
    */
@@ -78,6 +79,8 @@ export class Upstream {
   readonly #timeoutMs: number
   readonly #onBytes: ((bytes: number) => void) | undefined
   readonly #agent: Agent
+  /** Opens a connection for each request that cannot be repeated if a service closes an idle connection meanwhile. */
+  readonly #singleAgent: Agent
   #health: { readonly checkedMs: number; readonly isHealthy: Promise<boolean> } | undefined
 
   /** @throws OptionsError for an option that cannot be used */
@@ -96,10 +99,12 @@ export class Upstream {
       throw new OptionsError('the upstream is not an http or https address without user, query and fragment', hint)
     }
     this.#headers = Object.entries(headers)
-    for (const [name, value] of this.#headers) checkOwnHeader(name, value)
+    checkOwnHeaders(this.#headers)
     this.#timeoutMs = timeoutMs
     const pool = { keepAlive: true, maxSockets: maxConnections, scheduling: 'lifo' as const }
-    this.#agent = protocol === 'https:' ? new TlsAgent(pool) : new Agent(pool)
+    const AgentOf = protocol === 'https:' ? TlsAgent : Agent
+    this.#agent = new AgentOf(pool)
+    this.#singleAgent = new AgentOf({ maxSockets: maxConnections })
   }
 
   /** Whether the service accepts connections. Checked at most once a second. */
@@ -129,15 +134,18 @@ export class Upstream {
    */
   problemOf(request: NodeRequest): { readonly status: number; readonly error: string } | undefined {
     if (this.#passing.isHidden(request)) return { status: 400, error: 'ambiguous_request' }
-    const isUnreadable = this.#isScanned && scannerFor(request) !== undefined && isEncoded(request)
-    return isUnreadable ? { status: 415, error: 'content_encoding' } : undefined
+    const error = this.#isScanned && scannerFor(request) !== undefined ? unreadable(request) : undefined
+    return error === undefined ? undefined : { status: 415, error }
   }
 
   /** Forwards a request, and sends the response of the service. Failures of the service are responses, too. */
   async forward(request: NodeRequest, response: NodeResponse): Promise<void> {
     const coding = request.headers['transfer-encoding']
     if (coding !== undefined && !/^chunked$/i.test(coding)) return respond(response, 501, 'transfer_encoding')
-    const outgoing = this.#request(request, this.#passing.forRequest(request, this.#base, this.#headers))
+    if (hasLeft(request)) return
+    const headers = this.#passing.forRequest(request, this.#base, this.#headers)
+    const isRepeatable = isSafe(request)
+    let outgoing = this.#request(request, headers, isRepeatable ? this.#agent : this.#singleAgent)
     // The client has left, or has got another response, such as one of the gate for a response that is too long.
     let isClosed = false
     const onClose = (): void => {
@@ -147,11 +155,19 @@ export class Upstream {
     ;(response as Writable).once('close', onClose)
     // The gateway does not read from the service while the client does not read.
     let isStalled = false
-    outgoing.once('timeout', () => {
-      isStalled = response.headersSent && response.writableLength > 0
-    })
+    const exchange = (): Promise<IncomingMessage> => {
+      outgoing.once('timeout', () => {
+        isStalled = response.headersSent && response.writableLength > 0
+      })
+      return this.#exchange(request, outgoing)
+    }
     try {
-      const incoming = await this.#exchange(request, outgoing)
+      const incoming = await exchange().catch((error: Error) => {
+        // The service may close an idle connection at the moment at which it is used again (RFC 9110, 9.2.2).
+        if (isClosed || !isRepeatable || !outgoing.reusedSocket || error instanceof UpstreamError) throw error
+        outgoing = this.#request(request, headers, this.#singleAgent)
+        return exchange()
+      })
       const status = incoming.statusCode ?? 502
       if (status < 200) throw new UpstreamError('upstream_failed', `the upstream responded with ${status}`)
       ;(response as { statusCode: number }).statusCode = status
@@ -188,6 +204,7 @@ export class Upstream {
    * @throws {@link UpstreamError} if the service does not switch; nothing was sent to the client
    */
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    if (hasLeft(request)) throw new UpstreamError('upstream_failed', 'the client has left')
     const { upgrade = '' } = request.headers
     const headers = [
       ...this.#passing.forRequest(request, this.#base, this.#headers),
@@ -196,7 +213,7 @@ export class Upstream {
       'Upgrade',
       upgrade,
     ]
-    const outgoing = this.#request(request, headers)
+    const outgoing = this.#request(request, headers, this.#singleAgent)
     const onClose = (): void => void outgoing.destroy()
     socket.once('close', onClose)
     const { answer, other, first } = await switched(outgoing).finally(() => socket.off('close', onClose))
@@ -226,12 +243,12 @@ export class Upstream {
     return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80) }
   }
 
-  #request(request: NodeRequest, headers: readonly string[]): ClientRequest {
+  #request(request: NodeRequest, headers: readonly string[], agent: Agent): ClientRequest {
     const { method, url = '/' } = request
     const open = this.#base.protocol === 'https:' ? requestHttps : requestHttp
     const path = `${this.#base.pathname.replace(/\/$/, '')}${originForm(url)}`
     const timeout = this.#timeoutMs
-    return open({ ...this.#address(), method: method!, path, headers, agent: this.#agent, timeout, setHost: false })
+    return open({ ...this.#address(), method: method!, path, headers, agent, timeout, setHost: false })
   }
 
   #exchange(request: NodeRequest, outgoing: ClientRequest): Promise<IncomingMessage> {
@@ -271,6 +288,19 @@ function switched(outgoing: ClientRequest): Promise<Switched> {
     outgoing.on('error', (error) => reject(failure(error)))
     outgoing.end()
   })
+}
+
+/** Whether a request may be sent again if its connection closes without a response. */
+function isSafe(request: NodeRequest): boolean {
+  return /^(GET|HEAD|OPTIONS)$/.test(request.method ?? '') && !hasBody(request)
+}
+
+/**
+ * Whether the client has closed its connection. Its address may then be unknown, and a service that is told no address
+ * takes that of the gateway for it.
+ */
+function hasLeft({ socket }: NodeRequest): boolean {
+  return socket?.destroyed !== false
 }
 
 /** The request target without the scheme and the host that a client may write in front. */

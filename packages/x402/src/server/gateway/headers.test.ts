@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import test from 'node:test'
 import { price } from '../stubs.test.helper.js'
 import { openShop, type Seen, sendRaw } from './gateway.test.helper.js'
@@ -135,6 +137,49 @@ test('the operator adds names and prefixes, but none of those that a service cou
       String(name),
     )
   }
+})
+
+test('a header of the operator is sent once, and the gateway writes no value of the client beside it', async (t) => {
+  const own = {
+    'x-forwarded-host': 'api.example',
+    'X-Forwarded-Proto': 'https',
+    'X-Forwarded-For': '10.0.0.1',
+    X_Api_Key: 'k',
+  }
+  const { port, seen } = await openShop(t, undefined, { free: ['/free'], headers: own })
+  await sendRaw(port, ['GET /free HTTP/1.1', 'Host: evil.example', 'X-Api-Key: evil', 'X-Forwarded-Host: evil'])
+  const environment = environmentOf(seen[0]!)
+  assert.deepEqual(
+    ['X_FORWARDED_HOST', 'X_FORWARDED_PROTO', 'X_FORWARDED_FOR', 'X_API_KEY'].map((name) => environment.get(name)),
+    [['api.example'], ['https'], ['10.0.0.1'], ['k']],
+  )
+  const names = [
+    'X-Payment-Payer',
+    'x_payment_id',
+    'PAYMENT-SIGNATURE',
+    'X-HTTP-Method-Override',
+    'Content_Length',
+    'Host',
+  ]
+  for (const name of names) {
+    assert.throws(() => new Upstream({ url: 'http://x', headers: { [name]: 'a' } }), { code: 'invalid_option' }, name)
+  }
+  const twice = { Authorization: 'a', authorization: 'b' }
+  assert.throws(() => new Upstream({ url: 'http://x', headers: twice }), /"authorization" is given twice/)
+})
+
+test('a request whose client has left is not forwarded, because the address of the client is unknown', async (t) => {
+  const { port, seen, url } = await openShop(t, undefined, { free: ['/free'] })
+  for (let count = 0; count < 60; count++) {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    socket.write('POST /free HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n')
+    await new Promise((resolve) => setTimeout(resolve, (count % 12) / 3))
+    socket.resetAndDestroy()
+  }
+  assert.equal((await fetch(`${url}/free`)).status, 200)
+  for (const one of seen) assert.deepEqual(environmentOf(one).get('X_FORWARDED_FOR'), ['127.0.0.1'])
 })
 
 test('a response of the service says nothing to a proxy in front, and nothing about a payment', async (t) => {

@@ -103,12 +103,17 @@ export class PassingHeaders {
     const { headers, socket } = request as IncomingMessage
     const payment = paymentOf(request as IncomingMessage)
     const isTls = (socket as { encrypted?: boolean } | null)?.encrypted === true
-    const written: (readonly [string, string | undefined])[] = [
-      ['Host', base.host],
-      ...this.#passed(request as IncomingMessage, new Set(own.map(([name]) => variableName(name)))),
+    const ownNames = new Set(own.map(([name]) => variableName(name)))
+    const forwarded: [string, string | undefined][] = [
       ['X-Forwarded-For', socket?.remoteAddress],
       ['X-Forwarded-Host', headers.host ?? (headers[':authority'] as string | undefined)],
       ['X-Forwarded-Proto', isTls ? 'https' : 'http'],
+    ]
+    const written: (readonly [string, string | undefined])[] = [
+      ['Host', base.host],
+      ...this.#passed(request as IncomingMessage, ownNames),
+      // The operator's value replaces that of the client, who chooses the host.
+      ...forwarded.filter(([name]) => !ownNames.has(variableName(name))),
       [payerHeader, payment?.payer],
       [paymentHeader, payment?.transactionId],
       ...own,
@@ -165,9 +170,18 @@ export function responseHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHeader
   })
 }
 
-/** @throws OptionsError for a header that the operator cannot set */
-export function checkOwnHeader(name: string, value: string): void {
-  const isValid = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(name) && /^[\x20-\x7e]{1,8000}$/.test(value)
-  if (isValid && !ofConnection.test(variableName(name)) && !/^(content.length|host)$/i.test(name)) return
-  throw new OptionsError(`the header ${JSON.stringify(name)} cannot be sent to the upstream`)
+/** @throws OptionsError for headers that the operator cannot set */
+export function checkOwnHeaders(headers: HeaderPairs): void {
+  const seen = new Set<string>()
+  for (const [name, value] of headers) {
+    const variable = variableName(name)
+    const isValid = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(name) && /^[\x20-\x7e]{1,8000}$/.test(value)
+    const isWritten = [ofConnection, ofPayments, /^(CONTENT_LENGTH|HOST)$/].some((pattern) => pattern.test(variable))
+    if (!isValid || isWritten || isOverrideHeader(name)) {
+      throw new OptionsError(`the header ${JSON.stringify(name)} cannot be sent to the upstream`)
+    }
+    // Services read the first one, the last one, or both.
+    if (seen.has(variable)) throw new OptionsError(`the header ${JSON.stringify(name)} is given twice`)
+    seen.add(variable)
+  }
 }

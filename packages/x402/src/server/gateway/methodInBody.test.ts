@@ -23,9 +23,20 @@ const refused: [type: string, body: string][] = [
   [form, '_method%00x=DELETE'],
   [form, `_method%00${'x'.repeat(100)}=DELETE`],
   [form, '_method[]=DELETE'],
+  // Rack 2 and the parser of Express ignore brackets, `URLSearchParams` a question mark, decoders a byte order mark.
+  [form, '[_method]=DELETE'],
+  [form, '_method]=DELETE'],
+  [form, 'a=1&%5D%5B_method%5D=DELETE'],
+  [form, `${'['.repeat(200)}_method]=DELETE`],
+  [form, `${'%5B'.repeat(37)}%5Fmethod${'%5D'.repeat(100)}=DELETE`],
+  [form, '?_method=DELETE'],
+  [form, '\xef\xbb\xbf_method=DELETE'],
+  [form, '_\0m\0e\0t\0h\0o\0d\0=D\0E\0L\0E\0T\0E\0'],
   [`${form}; charset=utf-8`, '_method=DELETE'],
   [`APPLICATION/X-WWW-FORM-URLENCODED`, '_method=DELETE'],
   ['', '_method=DELETE'],
+  ['multipart/form-data', '_method=DELETE'],
+  ['multipart/form-data; boundary=""', '_method=DELETE'],
   [multipart, part('Content-Disposition: form-data; name="_method"')],
   [multipart, part('content-disposition:form-data;name=_method')],
   [multipart, part("Content-Disposition: form-data; name='_method'")],
@@ -39,16 +50,32 @@ const refused: [type: string, body: string][] = [
   [multipart, part('Content-Type: text/plain\r\nContent-Disposition: form-data; name="_method"')],
   [multipart, part(`Content-Disposition: form-data; x="${'x'.repeat(5000)}"; name="_method"`)],
   [multipart, part('Content-Disposition: form-data; name="_method"').replaceAll('\r\n', '\n')],
+  // Rack looks for the names of headers in the middle of lines, and in `Content-ID`.
+  [multipart, part('X-A: Content-Disposition: form-data; name="_method"')],
+  [multipart, part('Content-ID: _method')],
+  [multipart, part('Content-Type: text/plain\r\nContent-Id:\r\n_method')],
+  [multipart, part('Content-Disposition: form-data; name="[_method]"')],
+  // PHP joins lines without a colon, and knows no line that ends with CR.
+  [multipart, part('Content-Disposition: form-data;\r\nname="_method"')],
+  [multipart, part('Content-Disposition: form-data;\rname="_method"; x=":"')],
+  [multipart, part('Content-Disposition: form-data; name="_met\r\nhod"')],
+  [multipart, part('Content-Disposition: form-data;\n\n name="_method"')],
+  [multipart, part(`Content-Disposition: form-data; x="${'x'.repeat(249)}; name="_method"`)],
   ['application/json', '{"_method":"DELETE"}'],
+  ['application/json', Buffer.from('{"_method":"DELETE"}', 'utf16le').toString('latin1')],
   ['application/json', ' { "a" : [ {"b":"}"} ] , "_method" \n: "DELETE"}'],
   ['application/json', '{"\\u005fmethod":"DELETE"}'],
+  ['application/csp-report', '{"_method":"DELETE"}'],
   ['application/vnd.api+json', '{"a":"\\"","_METHOD":"DELETE"}'],
 ]
 
 const forwarded: [type: string, body: string][] = [
   [form, 'payment_method=card&method=DELETE&a=_method&b=%26_method%3DDELETE'],
   [form, `${'a'.repeat(200)}=1`],
+  [form, `payment__method=a&shipping[method]=a&payment.method=a&${'a'.repeat(121)}_method=a`],
   [multipart, part('Content-Disposition: form-data; name="payment_method"')],
+  [multipart, part(`Content-Disposition: form-data; name="${'a'.repeat(221)}_method"`)],
+  [multipart, part(`Content-Disposition: form-data; name="${'a'.repeat(222)}_method"`)],
   [multipart, part('Content-Disposition: form-data; name="a.method"; filename="my_method.txt"; filename*=utf-8\'\'a')],
   [multipart, `${part('Content-Disposition: form-data; name="page"')}\r\n<input name="_method" value="delete">\r\n`],
   [
@@ -80,8 +107,8 @@ test('finds the member _method in every form, however the body is cut', () => {
   }
 })
 
-test('only bodies of POST are read', () => {
-  for (const method of ['PUT', 'PATCH', 'DELETE', 'GET']) assert.equal(scannerFor(requestOf(form, method)), undefined)
+test('bodies are read with every method, because some programs replace any of them', () => {
+  for (const method of ['PUT', 'PATCH', 'DELETE', 'GET']) assert.ok(scannerFor(requestOf(form, method)), method)
   assert.equal(scannerFor({ method: 'POST', headers: {} } as never), undefined)
 })
 
@@ -117,6 +144,24 @@ test('a compressed form is refused before payment, and other compressed bodies a
     [415, 415, 402],
   )
   assert.equal(await post('application/x-protobuf', 'gzip'), 402)
+})
+
+test('a form or JSON in a charset that is not like ASCII is refused before payment', async (t) => {
+  const gate = { routes: { 'POST /a': { accepts: price } } }
+  const { port } = await openShop(t, undefined, { gate })
+  const post = async (type: string): Promise<number> => {
+    const lines = [`Content-Type: ${type}`, 'Content-Length: 1']
+    return (await sendRaw(port, ['POST /a HTTP/1.1', 'Host: x', ...lines], 'a')).status
+  }
+  const charsets = ['utf-16', 'UTF-16LE', '"utf-32"', "'utf-7'", ' utf-7-imap', 'IBM037', 'iso-2022-jp', 'utf\\-16']
+  for (const type of [form, multipart, 'application/json', 'application/vnd.api+json']) {
+    for (const charset of charsets) assert.equal(await post(`${type}; charset=${charset}`), 415, charset)
+    assert.equal(await post(`${type};charset=utf-8; CHARSET = "utf-16"`), 415)
+    for (const charset of ['utf-8', '"UTF-8"', 'utf8', 'us-ascii', 'iso-8859-1', 'windows-1252', '']) {
+      assert.equal(await post(`${type}; charset=${charset}`), 402, charset)
+    }
+  }
+  assert.equal(await post('text/plain; charset=utf-16'), 402)
 })
 
 test('an operator whose service reads no method from bodies forwards them unread', async (t) => {

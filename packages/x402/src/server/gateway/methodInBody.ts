@@ -1,37 +1,51 @@
 /**
- * Finds a member `_method` in the body of a POST, which Rack and Rails, Laravel, Symfony, Spring and others take for the
- * method of the request: in a form, and in a JSON object. Bodies are read while they are forwarded, in a constant amount
+ * Finds a member `_method` in a body, which Rack and Rails, Laravel, Symfony, Spring, Hono and others take for the
+ * method of the request, most of them only of a POST: in a form, and in a JSON object. Bodies are read while they are forwarded, in a constant amount
  * of memory. A body is broken off before the value, so that the service never gets both.
  */
 import type { NodeRequest } from '../adapters/NodeMessage.js'
 import { isOverrideParameter } from '../routes/MethodOverride.js'
 import { type BodyScanner, hasBody } from './bodies.js'
 
-/** No spelling of `_method` is longer, except with text before or after it that is ignored. */
-const maxNameBytes = 64
-const maxLineBytes = 4_096
+/** A longer name is read in pieces that overlap by half of this. No spelling of `_method` is longer than the half. */
+const maxNameBytes = 128
+/** How much of the head of a part is kept to be read with the rest. */
+const maxKeptHead = 256
+/** A header of a part with a name in a form that RFC 7578 forbids is found up to this length. */
+const maxHeadLength = 4_096
 
 /** The scanner for a request; undefined if services read no members from its body. */
 export function scannerFor(request: NodeRequest): BodyScanner | undefined {
-  const { method = '', headers } = request
-  if (method.toUpperCase() !== 'POST' || !hasBody(request)) return undefined
+  if (!hasBody(request)) return undefined
+  const { headers } = request
   const type = headers['content-type'] ?? ''
   const scanners: BodyScanner[] = []
-  // Rack reads a body without a type as a form.
-  if (/urlencoded/i.test(type) || type.trim() === '') scanners.push(formScanner())
+  // Rack reads a body without a type as a form, and one without a boundary, too.
+  const hasNoBoundary = /multipart/i.test(type) && !/^multipart\/.*boundary="?[^";,]/i.test(type)
+  if (/urlencoded/i.test(type) || type.trim() === '' || hasNoBoundary) scanners.push(formScanner())
   if (/multipart/i.test(type)) scanners.push(multipartScanner())
-  if (/json/i.test(type)) scanners.push(jsonScanner())
+  // Parsers read reports of browsers as JSON, too.
+  if (/json|csp-report/i.test(type)) scanners.push(jsonScanner())
   if (scanners.length === 0) return undefined
   return (bytes) => scanners.map((scan) => scan(bytes)).some((isFound) => isFound)
 }
 
-/** Whether a body is compressed. Some services decompress it, and the scanner cannot read it. */
-export function isEncoded({ headers }: NodeRequest): boolean {
-  return !/^\s*(identity)?\s*$/i.test(headers['content-encoding'] ?? '')
+/**
+ * The reason why a body cannot be scanned; undefined if it can. Some services decompress a body, or decode it from
+ * UTF-16, UTF-7 or EBCDIC, in which the scanner would not see the name.
+ */
+export function unreadable({ headers }: NodeRequest): 'content_encoding' | 'content_charset' | undefined {
+  if (!/^\s*(identity)?\s*$/i.test(headers['content-encoding'] ?? '')) return 'content_encoding'
+  const charsets = (headers['content-type'] ?? '').matchAll(/charset[^=;,]*=[\s"']*([^\s;,"']*)/gi)
+  return [...charsets].every(([, charset]) => likeAscii.test(charset!)) ? undefined : 'content_charset'
 }
 
+/** Charsets in which every ASCII character is written as one byte, and no other character as that byte. */
+const likeAscii = /^(utf-?8|(us-)?ascii|iso-?8859-?[0-9]{1,2}|latin-?1|windows-125[0-9]|)$/i
+
 const code = (character: string): number => character.charCodeAt(0)
-const [ampersand, semicolon, equals, quote, backslash, colon] = [...'&;="\\:'].map(code) as [
+const [ampersand, semicolon, equals, quote, backslash, colon, letter] = [...'&;="\\:x'].map(code) as [
+  number,
   number,
   number,
   number,
@@ -42,7 +56,7 @@ const [ampersand, semicolon, equals, quote, backslash, colon] = [...'&;="\\:'].m
 
 /** Reads the names of a form in the type `application/x-www-form-urlencoded`. */
 function formScanner(): BodyScanner {
-  /** Undefined within a value, or within a name that is another. */
+  /** Undefined within a value. */
   let name: number[] | undefined = []
   return (bytes) => {
     for (const byte of bytes) {
@@ -51,10 +65,11 @@ function formScanner(): BodyScanner {
       else if (byte === equals) {
         if (isMethod(name)) return true
         name = undefined
-      } else if (name.length < maxNameBytes) name.push(byte)
-      // Programs ignore spaces before a name, and any text after a NUL.
-      else if (isMethod(name) || /^[\s+]|^%[02]/.test(textOf(name))) return true
-      else name = undefined
+      } else if (name.push(byte) === maxNameBytes) {
+        if (isMethod(name)) return true
+        // A letter stands for what was before: the name does not start here.
+        name = [letter, ...name.slice(maxNameBytes / 2)]
+      }
     }
     return false
   }
@@ -92,6 +107,8 @@ function jsonScanner(): BodyScanner {
   }
   return (bytes) => {
     for (const byte of bytes) {
+      // UTF-16 or UTF-32, which some parsers recognize by its zeros. JSON in UTF-8 has none.
+      if (byte === 0) return true
       if (text !== undefined) {
         readString(byte)
         continue
@@ -117,40 +134,49 @@ function isMethodMember(string: readonly number[]): boolean {
 }
 
 /**
- * Reads the headers `Content-Disposition` of the parts of a form. Parsers disagree about boundaries, so every line counts
- * that starts with this name, and the lines that continue it.
+ * Reads the headers `Content-Disposition` and `Content-ID` of the parts of a form, from which programs take its name.
+ * Parsers disagree about boundaries, the ends of lines and where a header may start, so a head is everything from the
+ * name of such a header, wherever it is, to the next empty line.
  */
 function multipartScanner(): BodyScanner {
-  let line: number[] = []
-  let disposition = ''
+  const end = '\r\n\r\n'
+  /** The end of what was read, or the last part of a head. */
+  let kept = ''
+  /** The length of the head that has begun. */
+  let headLength: number | undefined
   return (bytes) => {
-    for (const byte of bytes) {
-      if (byte !== 0x0d && byte !== 0x0a) {
-        if (line.length < maxLineBytes) line.push(byte)
-        continue
+    let text = kept + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+    for (;;) {
+      if (headLength === undefined) {
+        const start = text.search(/content-(disposition|id)/i)
+        if (start === -1) {
+          kept = text.slice(-32)
+          return false
+        }
+        text = text.slice(start)
+        headLength = 0
       }
-      const text = textOf(line)
-      const isTooLong = line.length === maxLineBytes
-      line = []
-      if (text === '') continue
-      const isContinued = disposition !== '' && /^[ \t]/.test(text)
-      if (!isContinued && !/^\s*content-disposition/i.test(text)) {
-        disposition = ''
-        continue
+      const length = text.indexOf(end)
+      const head = length === -1 ? text : text.slice(0, length)
+      if (namesMethod(head, headLength)) return true
+      if (length === -1) {
+        const isCut = head.length > maxKeptHead
+        headLength += isCut ? head.length - maxKeptHead : 0
+        kept = isCut ? `x${head.slice(1 - maxKeptHead)}` : head
+        return false
       }
-      disposition = isContinued ? `${disposition}${text}` : text
-      if (isTooLong || disposition.length > maxLineBytes || namesMethod(disposition)) return true
+      text = text.slice(length)
+      headLength = undefined
     }
-    return false
   }
 }
 
 /**
- * Whether a parameter of a header `Content-Disposition` may be `_method`, or is written in a form that RFC 7578, section
- * 4.2, forbids: in pieces, or in an encoding of mail.
+ * Whether the head of a part, or its next piece, has a name that may be `_method`, or one that is written in a form that
+ * RFC 7578, section 4.2, forbids: in pieces, or in an encoding of mail. PHP joins lines without the break.
  */
-function namesMethod(disposition: string): boolean {
-  if (/(?<!file)name\s*\*|=\?/i.test(disposition)) return true
-  const text = decoded(disposition.replace(/\\/g, ''))
-  return /(?<![a-z0-9])[_.[]method(?![a-z0-9_])/i.test(text)
+function namesMethod(head: string, offset: number): boolean {
+  if (offset < maxHeadLength && /(?<!file)name\s*\*|=\?/i.test(head)) return true
+  const texts = [head, head.replace(/[\r\n]+[ \t]*/g, ''), head.replace(/[\r\n]/g, '')]
+  return texts.some((text) => isOverrideParameter(decoded(text.replaceAll('\\', ''))))
 }

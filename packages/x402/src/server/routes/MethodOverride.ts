@@ -32,15 +32,18 @@ export function isOverrideHeader(name: string): boolean {
 }
 
 /**
- * Whether a program may read the method from a parameter of this name, which is `_method` in any case. PHP ignores
- * spaces before a name, ends it at a NUL, and replaces a dot or an open bracket by an underscore. `_method[]` is for
- * parsers of lists.
+ * Whether a program may read the method from a parameter of this name, which is `_method` in any case. Programs ignore
+ * spaces, brackets, question marks and other characters before and after the name, end it at a NUL, and read a dot or an
+ * open bracket as an underscore. So every name counts that contains `_method` as a word of its own. `payment_method` and
+ * `shipping[method]` are other names.
  *
  * @param name the decoded name
  */
 export function isOverrideParameter(name: string): boolean {
-  return /^[_.[]method\s*(\[.*)?$/is.test(name.replace(/\0.*$/s, '').trim())
+  return overrideWord.test(name) || (name.includes('\0') && overrideWord.test(name.replaceAll('\0', '')))
 }
+
+const overrideWord = /(?<![a-z0-9_])[_.[]method(?![a-z0-9_])/i
 
 /**
  * Methods that a program behind the gate may use instead of the request's own, without duplicates. If there are more
@@ -68,7 +71,7 @@ const maxDecodedNames = 50
  * A parameter whose name may be `_method` after it is decoded: `%5Fmethod` is the same parameter. For some programs, a
  * semicolon or a number sign starts the query, or separates parameters.
  */
-const candidate = /[?;#&]((?:[\s+_.[]|%[0-25])[^&;#?]*)/g
+const candidate = /[?;#&]([^A-Za-z0-9&;#?=][^&;#?]*)/g
 
 function ofQuery({ url }: OverridingRequest): string[] {
   const start = url.search(/[?;#]/)
