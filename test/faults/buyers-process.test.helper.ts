@@ -150,12 +150,19 @@ async function readAnswer(purchase: string, response: Response): Promise<boolean
   return true
 }
 
-/** Reads a stream that is charged by usage, line by line. Its last line is the answer. */
+/**
+ * Reads a stream that is charged by usage, line by line. Its last line is the answer. Each line is logged before the next
+ * piece is read, and so before the payment counts as answered.
+ */
 async function readStream(purchase: string, response: Response): Promise<boolean> {
+  const reader = response.body!.getReader()
+  const decoder = new TextDecoder()
   let rest = ''
   let isAnswered = false
-  for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
-    const lines = `${rest}${piece}`.split('\n')
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return isAnswered
+    const lines = `${rest}${decoder.decode(value, { stream: true })}`.split('\n')
     rest = lines.pop()!
     for (const line of lines) {
       const { answer, charge, transactionId } = JSON.parse(line) as Content & { charge: string }
@@ -164,7 +171,6 @@ async function readStream(purchase: string, response: Response): Promise<boolean
       isAnswered = answer !== undefined
     }
   }
-  return isAnswered
 }
 
 class Shopper {

@@ -4,31 +4,9 @@
  */
 import { checkUsage } from './checkUsage.test.helper.js'
 import type { Happening, History, LedgerLine, Line } from './history.test.helper.js'
+import { groupBy, type Problem } from './rules.test.helper.js'
 
-export const rules = [
-  'paid twice',
-  'paid and not answered',
-  'never ended',
-  'answered and not paid',
-  'two answers for one payment',
-  'one payment for two purchases',
-  'begun again after it was sent',
-  'done twice',
-  'answered and lost',
-  'lost, and not an order',
-  'settled in a response, and not on the ledger',
-  'failed in a response, and on the ledger',
-  'not decided in the end',
-  'fees over budget',
-  'not what was signed',
-  'charged and not used',
-  'used and not charged',
-  'charged other than delivered',
-  'charged other than answered by a replica',
-] as const
-
-export type Rule = (typeof rules)[number]
-export type Problem = { readonly rule: Rule; readonly text: string }
+export type { Problem, Rule } from './rules.test.helper.js'
 
 /** The operator's settings, and the roles of accounts on the ledger. */
 export type Setting = {
@@ -217,12 +195,6 @@ function checkTransfers({ payments, signed, fees }: Facts): Problem[] {
     const text = `${paymentId}: ${amount} to ${receiver} and ${paidFees} fees, signed was ${expected}`
     return [{ rule: 'not what was signed', text }]
   })
-}
-
-export function groupBy<T>(list: readonly T[], keyOf: (value: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>()
-  for (const value of list) groups.set(keyOf(value), [...(groups.get(keyOf(value)) ?? []), value])
-  return groups
 }
 
 const distinct = (list: readonly string[]): string[] => [...new Set(list)]

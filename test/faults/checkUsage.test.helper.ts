@@ -1,6 +1,6 @@
 /** Checks what was charged for goods sold by usage against what handlers did and buyers got. */
-import { groupBy, type Problem } from './checkHistory.test.helper.js'
 import type { Happening, LedgerLine, Line } from './history.test.helper.js'
+import { groupBy, type Problem } from './rules.test.helper.js'
 
 type LineOf<Type extends Happening['type']> = Line & Extract<Happening, { type: Type }>
 
