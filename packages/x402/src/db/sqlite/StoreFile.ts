@@ -28,14 +28,11 @@ export function hasStore(path: string, kind: StoreKind): boolean {
     throw refused(path, `it is empty, but its journal ${path}-wal is not`, restore)
   }
   if (found.size === 0) return false
-  // Opened as immutable, the file gets neither locks nor journals, and its journals are not read.
-  const content = contentOf(path, kind, () => Sqlite.open(immutable(path), { readOnly: true }))
+  const { content, isInUse } = readUnlocked(path, kind)
   if (content instanceof StoreError && beginsWithZeros(path)) {
     const why = 'A power failure or an interrupted copy leaves such a file.'
     throw refused(path, 'it begins with zeros, so its records are lost', `${restore} ${why}`)
   }
-  // A process uses the file, or ended without closing it: what was read may be incomplete.
-  const isInUse = existsSync(`${path}-wal`) || existsSync(`${path}-journal`)
   if (!isInUse) return isStore(path, kind, content)
   if (!(content instanceof StoreError) && isForeign(content, kind)) throw otherContent(path, kind, content)
   // Only a writer can undo an interrupted transaction.
@@ -45,6 +42,34 @@ export function hasStore(path: string, kind: StoreKind): boolean {
     kind,
     contentOf(path, kind, () => Sqlite.open(path, { readOnly: true })),
   )
+}
+
+/** A process that writes all the time must not keep another from opening the file. */
+const maxReads = 10
+
+/**
+ * Reads the content without locks. `isInUse` if a process uses the file, or ended without closing it: the content may
+ * be incomplete. A process that closes the file copies its journal into it, and then deletes the journal, so a file
+ * that changed meanwhile is read again.
+ */
+function readUnlocked(path: string, kind: StoreKind): { content: Content | StoreError; isInUse: boolean } {
+  for (let reads = 1; ; reads++) {
+    const before = stateOf(path)
+    // Opened as immutable, the file gets neither locks nor journals, and its journals are not read.
+    const content = contentOf(path, kind, () => Sqlite.open(immutable(path), { readOnly: true }))
+    const hasJournal = existsSync(`${path}-wal`) || existsSync(`${path}-journal`)
+    const isChanged = stateOf(path) !== before
+    if (hasJournal || !isChanged || reads === maxReads) return { content, isInUse: hasJournal || isChanged }
+  }
+}
+
+/** Changes when a process writes or replaces the file, or closes it. */
+function stateOf(path: string): string {
+  const { ino, size, mtimeNs } = statSync(path, { bigint: true })
+  const journals = [`${path}-wal`, `${path}-journal`].map(
+    (journal) => statSync(journal, { throwIfNoEntry: false })?.ino,
+  )
+  return [ino, size, mtimeNs, ...journals].join(' ')
 }
 
 function isFilled(path: string): boolean {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import fs, { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -308,4 +309,30 @@ test('settleSoon reports a failed write once, retries it, and blocks no claim', 
   breaker.exec('DROP TRIGGER full')
   while ((stateOnDisk.get() as { state: string }).state === 'pending') await new Promise((r) => setTimeout(r, 20))
   assert.equal(errors.length, 1)
+})
+
+test('opens a file that another process completes and closes while it is read', (t) => {
+  const [path, made] = ['settlements.db', 'made.db'].map((name) => join(directoryFor(t), name)) as [string, string]
+  new SqliteSettlements(made).close()
+  const copier = Sqlite.openAny(made)
+  copier.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  copier.close()
+  const whole = readFileSync(made)
+  // The other process has copied only a part of its journal.
+  writeFileSync(path, Buffer.concat([whole.subarray(0, 4096), Buffer.alloc(whole.length - 4096)]))
+  let isWhole = false
+  const { existsSync } = fs
+  t.after(() => syncBuiltinESMExports())
+  // The store looks for journals after it has read the file.
+  t.mock.method(fs, 'existsSync', (other: string) => {
+    if (other === `${path}-wal` && !isWhole) {
+      writeFileSync(path, whole)
+      isWhole = true
+    }
+    return existsSync(other)
+  })
+  syncBuiltinESMExports()
+  new SqliteSettlements(path).close()
+  t.mock.restoreAll()
+  assert.ok(isWhole)
 })
