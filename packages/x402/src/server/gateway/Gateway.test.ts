@@ -300,3 +300,19 @@ test('a service that closes idle connections without saying so answers every req
     ['POST', 'DELETE'],
   )
 })
+
+test('free requests that never end do not keep paid ones waiting', { timeout: 60_000 }, async (t) => {
+  const gate = { routes: { '/a': { accepts: price } } }
+  const { port, pay } = await openShop(t, undefined, { gate, free: ['/free'], maxConnections: 1 })
+  const sockets = ['GET', 'POST', 'POST'].map((method) => {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    socket.write(`${method} /free HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\na`)
+    return socket
+  })
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  for (const method of ['GET', 'POST']) assert.equal((await pay('/a', { method })).status, 200)
+  for (const socket of sockets) {
+    socket.write('b')
+    assert.match(await bodyOf(socket as unknown as IncomingMessage), /^HTTP\/1.1 200 /)
+  }
+})
