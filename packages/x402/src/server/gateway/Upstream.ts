@@ -106,8 +106,8 @@ export class Upstream {
     const hint = 'Write it like "http://127.0.0.1:8080".'
     if (!URL.canParse(url)) throw new OptionsError(`the upstream cannot be ${JSON.stringify(url)}`, hint)
     this.#base = new URL(url)
-    const { protocol, username, search, hash } = this.#base
-    if (!/^https?:$/.test(protocol) || username !== '' || search !== '' || hash !== '') {
+    const { protocol, username, password, port, search, hash } = this.#base
+    if (!/^https?:$/.test(protocol) || port === '0' || `${username}${password}${search}${hash}` !== '') {
       throw new OptionsError('the upstream is not an http or https address without user, query and fragment', hint)
     }
     this.#headers = Object.entries(headers)
