@@ -175,7 +175,7 @@ test('connections switch protocols if they are free or paid, and only if the ser
 })
 
 test('refuses addresses and headers that cannot be used', () => {
-  for (const url of ['', 'ftp://x', 'http://user@x', 'http://x/?a', 'http://x/#a']) {
+  for (const url of ['', 'ftp://x', 'http://user@x', 'http://:password@x', 'http://x:0', 'http://x/?a', 'http://x/#a']) {
     assert.throws(() => new Upstream({ url }), { code: 'invalid_option' }, url)
   }
   for (const headers of [{ Host: 'x' }, { Connection: 'x' }, { 'a b': 'x' }, { A: 'x\r\ny' }, { A: '' }]) {
@@ -299,4 +299,20 @@ test('a service that closes idle connections without saying so answers every req
     seen.map(({ method }) => method).filter((method) => method === 'POST' || method === 'DELETE'),
     ['POST', 'DELETE'],
   )
+})
+
+test('free requests that never end do not keep paid ones waiting', { timeout: 60_000 }, async (t) => {
+  const gate = { routes: { '/a': { accepts: price } } }
+  const { port, pay } = await openShop(t, undefined, { gate, free: ['/free'], maxConnections: 1 })
+  const sockets = ['GET', 'POST', 'POST'].map((method) => {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    socket.write(`${method} /free HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\na`)
+    return socket
+  })
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  for (const method of ['GET', 'POST']) assert.equal((await pay('/a', { method })).status, 200)
+  for (const socket of sockets) {
+    socket.write('b')
+    assert.match(await bodyOf(socket as unknown as IncomingMessage), /^HTTP\/1.1 200 /)
+  }
 })

@@ -11,7 +11,7 @@ import type { Duplex, Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { OptionsError, PartyError } from '../../errors.js'
 import type { NodeRequest, NodeResponse } from '../adapters/NodeMessage.js'
-import { paymentOf } from '../exchange/Payment.js'
+import { isGranted, paymentOf } from '../exchange/Payment.js'
 import { overridesHeader } from '../exchange/Usage.js'
 import { copyResponse, cut, disconnect, hasBody, MethodInBodyError, sendBody } from './bodies.js'
 import { checkOwnHeaders, type HeaderPairs, PassingHeaders, responseHeaders } from './headers.js'
@@ -50,7 +50,8 @@ export type UpstreamOptions = {
   readonly timeoutMs?: number | undefined
   /**
    * The connections to the service, at most 65,535, and as many again for requests that are not repeated: those with a
-   * body or a method other than GET, HEAD and OPTIONS. Further requests wait for one.
+   * body or a method other than GET, HEAD and OPTIONS. Further requests wait for one. Paid and free requests have
+   * connections of their own, so that clients that pay nothing cannot keep others waiting.
    *
    * @default 256
    */
@@ -70,6 +71,18 @@ const healthTimeoutMs = 3_000
 /** How long the result of a health check is used. */
 const healthMs = 1_000
 
+type Pool = {
+  readonly kept: Agent
+  /** Opens a connection for each request that cannot be repeated if a service closes an idle connection meanwhile. */
+  readonly single: Agent
+}
+
+function poolOf(protocol: string, maxSockets: number): Pool {
+  const AgentOf = protocol === 'https:' ? TlsAgent : Agent
+  const kept = new AgentOf({ keepAlive: true, maxSockets, scheduling: 'lifo' })
+  return { kept, single: new AgentOf({ maxSockets }) }
+}
+
 /** An HTTP service behind a gate. */
 export class Upstream {
   readonly #base: URL
@@ -78,9 +91,8 @@ export class Upstream {
   readonly #isScanned: boolean
   readonly #timeoutMs: number
   readonly #onBytes: ((bytes: number) => void) | undefined
-  readonly #agent: Agent
-  /** Opens a connection for each request that cannot be repeated if a service closes an idle connection meanwhile. */
-  readonly #singleAgent: Agent
+  readonly #paid: Pool
+  readonly #free: Pool
   #health: { readonly checkedMs: number; readonly isHealthy: Promise<boolean> } | undefined
 
   /** @throws OptionsError for an option that cannot be used */
@@ -94,17 +106,16 @@ export class Upstream {
     const hint = 'Write it like "http://127.0.0.1:8080".'
     if (!URL.canParse(url)) throw new OptionsError(`the upstream cannot be ${JSON.stringify(url)}`, hint)
     this.#base = new URL(url)
-    const { protocol, username, search, hash } = this.#base
-    if (!/^https?:$/.test(protocol) || username !== '' || search !== '' || hash !== '') {
+    const { protocol, username, password, port, search, hash } = this.#base
+    if (!/^https?:$/.test(protocol) || port === '0' || `${username}${password}${search}${hash}` !== '') {
       throw new OptionsError('the upstream is not an http or https address without user, query and fragment', hint)
     }
     this.#headers = Object.entries(headers)
     checkOwnHeaders(this.#headers)
     this.#timeoutMs = timeoutMs
-    const pool = { keepAlive: true, maxSockets: maxConnections, scheduling: 'lifo' as const }
-    const AgentOf = protocol === 'https:' ? TlsAgent : Agent
-    this.#agent = new AgentOf(pool)
-    this.#singleAgent = new AgentOf({ maxSockets: maxConnections })
+    const [paid, free] = [poolOf(protocol, maxConnections), poolOf(protocol, maxConnections)]
+    this.#paid = paid
+    this.#free = free
   }
 
   /** Whether the service accepts connections. Checked at most once a second. */
@@ -145,7 +156,8 @@ export class Upstream {
     if (hasLeft(request)) return
     const headers = this.#passing.forRequest(request, this.#base, this.#headers)
     const isRepeatable = isSafe(request)
-    let outgoing = this.#request(request, headers, isRepeatable ? this.#agent : this.#singleAgent)
+    const { kept, single } = this.#poolFor(request)
+    let outgoing = this.#request(request, headers, isRepeatable ? kept : single)
     // The client has left, or has got another response, such as one of the gate for a response that is too long.
     let isClosed = false
     const onClose = (): void => {
@@ -165,7 +177,7 @@ export class Upstream {
       const incoming = await exchange().catch((error: Error) => {
         // The service may close an idle connection at the moment at which it is used again (RFC 9110, 9.2.2).
         if (isClosed || !isRepeatable || !outgoing.reusedSocket || error instanceof UpstreamError) throw error
-        outgoing = this.#request(request, headers, this.#singleAgent)
+        outgoing = this.#request(request, headers, single)
         return exchange()
       })
       const status = incoming.statusCode ?? 502
@@ -213,7 +225,7 @@ export class Upstream {
       'Upgrade',
       upgrade,
     ]
-    const outgoing = this.#request(request, headers, this.#singleAgent)
+    const outgoing = this.#request(request, headers, this.#poolFor(request).single)
     const onClose = (): void => void outgoing.destroy()
     socket.once('close', onClose)
     const { answer, other, first } = await switched(outgoing).finally(() => socket.off('close', onClose))
@@ -234,8 +246,15 @@ export class Upstream {
 
   /** Closes connections: idle ones now, others after their responses. */
   close(): void {
-    ;(this.#agent as Agent & { keepAlive: boolean }).keepAlive = false
-    for (const socket of Object.values(this.#agent.freeSockets).flat()) socket?.destroy()
+    for (const { kept } of [this.#paid, this.#free]) {
+      ;(kept as Agent & { keepAlive: boolean }).keepAlive = false
+      for (const socket of Object.values(kept.freeSockets).flat()) socket?.destroy()
+    }
+  }
+
+  #poolFor(request: NodeRequest): Pool {
+    const isPaid = paymentOf(request as IncomingMessage) !== undefined || isGranted(request)
+    return isPaid ? this.#paid : this.#free
   }
 
   #address(): { host: string; port: number } {

@@ -32,7 +32,7 @@ export async function openShop(
   t: TestContext,
   listener: RequestListener = (_, response) => response.end('goods'),
   options: Partial<Omit<GatewayOptions, 'gate' | 'upstream'>> &
-    Pick<UpstreamOptions, 'headers' | 'timeoutMs' | 'passHeaders' | 'methodInBody'> & {
+    Pick<UpstreamOptions, 'headers' | 'timeoutMs' | 'maxConnections' | 'passHeaders' | 'methodInBody'> & {
       gate?: Partial<GateOptions>
       path?: string
     } = {},
@@ -55,9 +55,9 @@ export async function openShop(
     },
   })
   const { gate, chain } = await stubGate({ facilitators, origin: 'http://shop.example', ...options.gate }, ledger)
-  const { headers, timeoutMs, passHeaders, methodInBody, path = '' } = options
+  const { headers, timeoutMs, maxConnections, passHeaders, methodInBody, path = '' } = options
   const url = `http://127.0.0.1:${servicePort}${path}`
-  const upstream = new Upstream({ url, headers, timeoutMs, passHeaders, methodInBody })
+  const upstream = new Upstream({ url, headers, timeoutMs, maxConnections, passHeaders, methodInBody })
   t.after(() => upstream.close())
   const { free, perPayer } = options
   const gateway = openGateway({ gate, upstream, free, perPayer, onError: () => {} })
