@@ -104,7 +104,7 @@ test('every view is readable from 320 pixels on, and the first screen leads with
     ...{ url: claimedUrl, description: 'A forecast', approvalWaitMs: 240_000 },
   })
   waiting.catch(() => {})
-  const payee = `"Weather service" (${payees[0]!.slice(0, 8)}...)`
+  const payee = `"Weather service" (${payees[0]!})`
   const sentence = `shopper wants to pay $1.50 to ${payee} for ${claimedUrl} (not checked)`
   await page.getByText(sentence).waitFor()
   const headings = await page.locator('main h2').allTextContents()

@@ -67,7 +67,7 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     })
     const id = await until('the approval', () => asked || undefined)
     const listed = await approvals('list')
-    const lead = `asker wants to pay $0.60 to ${bob.slice(0, 8)}... for https://shop.example/report (not checked)`
+    const lead = `asker wants to pay $0.60 to ${bob} for https://shop.example/report (not checked)`
     assert.deepEqual(listed.stdout.split('\n').slice(0, 2), [lead, `  ${id}  waiting for you`])
     assert.match(listed.stdout, new RegExp(`Sends 0\\.6 USDC \\(asset \\d+\\) to ${bob}`))
     assert.match(

@@ -100,7 +100,8 @@ export function time(ms: number): string {
 }
 
 /**
- * Returns the beginning of an address, for a text that also shows the whole address.
+ * Returns the beginning of an address, for a list that links to the whole address. An attacker can find another address
+ * with the same beginning in minutes, so never show only this where a person decides.
  *
  * @example
  * Readable.shortAddress('KNLHV3RIBZ5V7BGVPHI2HH4AGRXWYKVVYTX5BGQOYMVKFFBLAIVKZFFTUE') // 'KNLHV3RI...'
@@ -150,12 +151,13 @@ export type PaymentOptions = AssetOptions & {
 
 /**
  * Describes a transaction in one sentence that leads with the money. Only a payment without other effects is worded as
- * one: anything else (a rekey, a closed account, a clawback, another type) is described by its first effect. The whole
- * address and the warnings are in {@link Description.describe}.
+ * one: anything else (a rekey, a closed account, a clawback, another type) is described by its first effect. The payee is
+ * always the whole address, because an attacker can find an address with the same beginning. The warnings are in
+ * {@link Description.describe}.
  *
  * @example
  * Readable.payment(transaction, { payer: 'shopper', claimedUrl: 'http://127.0.0.1:4021/quote' })
- * // 'shopper wants to pay $0.01 to KNLHV3RI... for http://127.0.0.1:4021/quote (not checked)'
+ * // 'shopper wants to pay $0.01 to KNLHV3RIBZ5V7BGVPHI2HH4AGRXWYKVVYTX5BGQOYMVKFFBLAIVKZFFTUE for http://127.0.0.1:4021/quote (not checked)'
  */
 export function payment(transaction: Transaction, options: PaymentOptions = {}): string {
   const { payer, payeeName, claimedUrl = '', isUpTo = false } = options
@@ -166,7 +168,7 @@ export function payment(transaction: Transaction, options: PaymentOptions = {}):
     const what = effect.replace(/\.$/, '')
     return `${payer === undefined ? what : `${nameText(payer)} wants to sign: ${what}`}${purpose}`
   }
-  const address = shortAddress(Address.encode(spent.payee))
+  const address = Address.encode(spent.payee)
   const payee = payeeName === undefined || payeeName === '' ? address : `${nameText(payeeName)} (${address})`
   const verb = payer === undefined ? 'Pays' : `${nameText(payer)} wants to pay`
   const most = isUpTo ? 'up to ' : ''

@@ -3,8 +3,11 @@
  * a message that only programs read.
  */
 
-/** Controls, format characters, unassigned ones, lone surrogates, line separators, ignorable characters, blank symbols. */
-const hiddenSet = String.raw`[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]`
+/**
+ * Controls, format characters, unassigned ones, lone surrogates, line separators, ignorable characters, and letters and
+ * symbols that are blank: the Braille pattern without dots, the null notehead, and the blank hieroglyphs.
+ */
+const hiddenSet = String.raw`[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}\u{13441}\u{13442}]`
 const hidden = new RegExp(hiddenSet, 'gu')
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BodyBudget, BodyReservation } from './BodyBudget.js'
-import { get, responses, serve } from './Peer.test.helper.js'
+import { get, responses, serve, serveFetch } from './Peer.test.helper.js'
 
 const isFull = { code: 'body_no_room', status: 503 }
 
@@ -71,4 +71,50 @@ test('bodies beyond the total are refused while others arrive, and served afterw
     await later.until('100000')
     assert.deepEqual(responses(later.received()), [[200, '100000']])
   }
+})
+
+test('a body that still arrives after its response began returns its memory', async (t) => {
+  const limits = { bodyBytes: 100_000, totalBodyBytes: 150_000 }
+  const whole: number[] = []
+  const { dial } = await serveFetch(
+    t,
+    async (request) => {
+      const body = request.arrayBuffer().then(
+        ({ byteLength }) => byteLength,
+        () => 0,
+      )
+      if (new URL(request.url).pathname === '/whole') return new Response(String(await body))
+      void body.then((length) => whole.push(length))
+      // The response ends after the body, and begins before.
+      return new Response(
+        new ReadableStream({
+          start: async (controller) => {
+            controller.enqueue(new TextEncoder().encode('begins'))
+            await body
+            controller.enqueue(new TextEncoder().encode('ends'))
+            controller.close()
+          },
+        }),
+      )
+    },
+    { limits },
+  )
+  for (let again = 1; again <= 3; again++) {
+    const peer = dial()
+    peer.send(upload(100_000) + 'x'.repeat(10_000))
+    await peer.until('begins')
+    peer.send('x'.repeat(90_000))
+    await peer.until('ends')
+    assert.equal(whole.length, again)
+    peer.socket.destroy()
+  }
+  const brokenOff = dial()
+  brokenOff.send(upload(100_000) + 'x'.repeat(10_000))
+  await brokenOff.until('begins')
+  brokenOff.send('x'.repeat(80_000))
+  brokenOff.socket.end()
+  await brokenOff.ended
+  const later = dial()
+  later.send((upload(100_000) + 'x'.repeat(100_000)).replace('POST /', 'POST /whole'))
+  await later.until('100000')
 })

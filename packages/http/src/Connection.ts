@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { BodyBudget, BodyReservation } from './BodyBudget.js'
 import { BodyError, type BodyReader, ChunkedReader, ofLength, type ReserveMemory } from './BodyReader.js'
 import { CloseListeners } from './CloseListeners.js'
-import type { Exchange, PendingBody, Phase } from './Exchange.js'
+import { type Exchange, failBody, finishBody, type PendingBody, type Phase, releaseMemory } from './Exchange.js'
 import { type ConnectionOptions, lazyEnds } from './Limits.js'
 import { type BodySource, dropConnection, type HostResponse, type RawRequest } from './Message.js'
 import type * as RequestHead from './RequestHead.js'
@@ -253,7 +253,7 @@ export class Connection {
   #answer(exchange: Exchange, response: HostResponse): void {
     const { head, reader, isWhole } = exchange
     exchange.isOver = true
-    exchange.memory?.release()
+    releaseMemory(exchange, this.#body)
     if (response === dropConnection || this.#socket.destroyed) this.#drop(response)
     else this.#respond(response, head, isWhole || (reader?.done ?? this.#skipBody(head)))
   }
@@ -309,14 +309,13 @@ export class Connection {
     if (!body.reader.done) return
     this.#body = undefined
     if (this.#phase === 'body') this.#phase = 'handling'
-    body.resolve(body.reader.take())
+    finishBody(body)
   }
 
   #failBody(error: unknown): void {
     // The response may already be in progress.
     if (this.#phase === 'body') this.#phase = 'handling'
-    this.#body?.reader.discard()
-    this.#body?.reject(error)
+    if (this.#body !== undefined) failBody(this.#body, error)
     this.#body = undefined
   }
 

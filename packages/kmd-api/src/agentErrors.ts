@@ -38,6 +38,11 @@ export const agentErrors = {
     message: 'this agent has ended: it was revoked, it expired, or its key was deleted',
     hint: 'ask the owner for a new agent: latchkey agent new',
   },
+  agent_keys_missing: {
+    status: 503,
+    message: "nothing is signed for this agent now: its wallet, or one of its keys, is missing from the daemon's files",
+    hint: 'ask the owner to restore the wallet file, or to revoke the agent: latchkey agent revoke NAME',
+  },
 
   // Why a signature is refused. The header Latchkey-Refusal has the rule, the amount requested, the amount left, and
   // when more is available.

@@ -17,7 +17,7 @@ export type Approval = {
   /** The canonical bytes of the transaction. */
   transaction: Uint8Array
   /**
-   * One sentence that leads with the money: `shopper wants to pay $0.01 to KNLHV3RI... for URL (not checked)`. Blank
+   * One sentence that leads with the money: `shopper wants to pay $0.01 to ADDRESS for URL (not checked)`. Blank
    * from an older daemon.
    */
   summary: string

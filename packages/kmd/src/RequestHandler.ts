@@ -17,6 +17,7 @@ import { type AgentCaller, type Caller, type Context, owner } from './api/Contex
 import type { Members, Operation } from './api/Operations.js'
 import * as Operations from './api/Operations.js'
 import type { Recorder } from './audit/Recorder.js'
+import { bodyLimitOf } from './bodyLimits.js'
 import * as ConsoleFiles from './console/files.js'
 import type { Session } from './console/Sessions.js'
 import { type Code, KmdError } from './errors.js'
@@ -85,16 +86,6 @@ type Rejected = { operation: undefined; response: RawResponse | Promise<RawRespo
 const [consoleHolder, metricsHolder] = ['the console', 'the metrics']
 const retryConnectionSeconds = 1
 
-/** Enough for a ticket. A request without a token takes no more memory than this. */
-const openBodyBytes = 1024
-/**
- * Enough for the largest transaction as an array of integers. An agent's token is often in the hands of a program that
- * others control, and may have a quarter of the connections.
- */
-const agentBodyBytes = 32 * 1024
-/** Enough for a group of 16 of the largest application calls, in base64. */
-const agentGroupBytes = 128 * 1024
-
 /** Lets the script of an allowed page read the error code. */
 const exposedHeaders = [
   'Access-Control-Expose-Headers',
@@ -114,6 +105,8 @@ export class RequestHandler {
   readonly fetch: FetchHandler = toFetch((request) => this.handle(request))
   readonly #options: RequestHandlerOptions
   #description: string | undefined
+  /** The lookup of the user of the request that is admitted now. */
+  #lookUp: Promise<void> | undefined
   #corsSettings: Access.CorsSettings
   #hosts: ReadonlySet<string>
   /** By the headers object of a request. */
@@ -140,6 +133,14 @@ export class RequestHandler {
    * signing rate.
    */
   handle(request: RawRequest): RawResponse | Promise<RawResponse> {
+    const response = this.#serve(request)
+    const lookUp = this.#lookUp
+    if (lookUp === undefined) return response
+    this.#lookUp = undefined
+    return Promise.all([response, lookUp]).then(([served]) => served)
+  }
+
+  #serve(request: RawRequest): RawResponse | Promise<RawResponse> {
     const call = this.#admit(request, this.#route(request))
     if (call.operation === undefined) return call.response
     try {
@@ -250,7 +251,7 @@ export class RequestHandler {
       agents.release(agent)
       throw tooManyConnections()
     }
-    agentPresence.used(agent.agentId, request.ends?.())
+    this.#lookUp = agentPresence.used(agent.agentId, request.ends?.())
     if (access === undefined || access.use === 'refused') {
       agents.release(agent)
       void this.#options.recorder?.operationRefused(agents.get(agent.agentId), servedAs)
@@ -478,13 +479,8 @@ function rejected(response: RawResponse | Promise<RawResponse>): Rejected {
   return { operation: undefined, response }
 }
 
-/** Known from the head, before any part of the body is kept. */
-function bodyLimitOf({ id }: Operation, { type }: Caller, { isOpen }: Route): number | undefined {
-  if (type === 'agent') return id === 'SubmitTransaction' ? agentGroupBytes : agentBodyBytes
-  return isOpen ? openBodyBytes : undefined
-}
-
-function tooManyConnections(): KmdError {
+/** The error of a holder whose connections are all in use. */
+export function tooManyConnections(): KmdError {
   return new KmdError('too_many_connections', { retryAfterSeconds: retryConnectionSeconds })
 }
 

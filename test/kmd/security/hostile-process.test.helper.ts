@@ -6,22 +6,30 @@
  */
 import { connect, type Socket } from 'node:net'
 
-type Attack = { port?: number; path?: string; count: number; bytes: string }
+type Attack = { port?: number; path?: string; count: number; bytes: string; replaceMs?: number; isRefused?: boolean }
 
-const { port, path, count, bytes } = JSON.parse(process.argv[2]!) as Attack
-/** Short compared with the life of a connection, long enough that the attack does not take a core for itself. */
-const replaceMs = 250
+/**
+ * `replaceMs` is short compared with the life of a connection, and by default long enough that the attack does not take
+ * a core for itself. `isRefused`: attempts count, too, because the system may refuse the connections.
+ */
+const { port, path, count, bytes, replaceMs = 250, isRefused = false } = JSON.parse(process.argv[2]!) as Attack
 let made = 0
+
+function report(): void {
+  if (++made === count) process.stdout.write('ready\n')
+}
 
 function open(): void {
   const socket: Socket = path === undefined ? connect(port!, '127.0.0.1') : connect(path)
   socket.pause()
-  socket.on('error', () => {})
+  socket.on('error', () => {
+    if (isRefused) report()
+  })
   // An unread response would hide that the server has closed the connection.
   const watch = setInterval(() => socket.read(0), 100)
   socket.on('connect', () => {
     socket.write(bytes)
-    if (++made === count) process.stdout.write('ready\n')
+    report()
   })
   socket.on('close', () => {
     clearInterval(watch)

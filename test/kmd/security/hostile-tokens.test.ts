@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import * as http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ const helper = fileURLToPath(new URL('hostile-process.test.helper.js', import.me
 const count = 1100
 const network = Buffer.alloc(32, 7).toString('base64')
 
-type Target = { port?: number; path?: string }
+type Target = { port?: number; path?: string; replaceMs?: number; isRefused?: boolean }
 
 /** Occupies the server from another process, and resolves once all connections are made. */
 async function occupy(t: TestContext, target: Target, bytes: string, user: { uid?: number; gid?: number } = {}) {
@@ -76,10 +76,10 @@ for (const [what, bytes] of attacks) {
 }
 
 /** Sends a request on a new connection of the socket. */
-function callUnix(path: string, token: string): Promise<number | undefined> {
+function callUnix(path: string, token: string, target = '/v1/wallets'): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const headers = { 'X-KMD-API-Token': token }
-    const options = { socketPath: path, path: '/v1/wallets', headers, agent: false, timeout: 60_000 }
+    const options = { socketPath: path, path: target, headers, agent: false, timeout: 60_000 }
     const request = http.get(options, (response) => {
       response.resume().on('end', () => resolve(response.statusCode))
     })
@@ -88,20 +88,49 @@ function callUnix(path: string, token: string): Promise<number | undefined> {
   })
 }
 
-test('1,100 connections of a group member do not shut a listed user out of the socket', async (t) => {
+type Shared = { kmd: Kmd; path: string; gid: number; listed: number; other: number }
+
+/** A daemon with a socket for a group of which one user is listed; undefined if the test cannot run programs as them. */
+async function startShared(t: TestContext): Promise<Shared | undefined> {
   if (process.getuid?.() !== 0) {
     t.skip('needs root, to run a program as another user')
-    return
+    return undefined
   }
-  const [gid, other] = [54_321, 54_323]
+  const [gid, listed, other] = [54_321, 54_322, 54_323]
   const directory = mkdtempSync(join(tmpdir(), 'kmd-group-'))
   atEnd(t, () => rmSync(directory, { recursive: true, force: true }))
   chmodSync(directory, 0o711)
   const path = join(directory, 'kmd.sock')
   const kmd = await start(t, {
-    settings: { unix_socket: path, unix_socket_group: String(gid), unix_socket_uids: [0] },
+    settings: { unix_socket: path, unix_socket_group: String(gid), unix_socket_uids: [0, listed] },
   })
-  assert.equal(await callUnix(path, kmd.token), 200)
-  await occupy(t, { path }, head('GET', '/v1/wallets', 'none'), { uid: other, gid })
-  for (let i = 0; i < 20; i++) assert.equal(await callUnix(path, kmd.token), 200)
+  return { kmd, path, gid, listed, other }
+}
+
+for (const replaceMs of [250, 0]) {
+  test(`1,100 connections of a group member, replaced after ${replaceMs} ms, do not shut a listed user out`, async (t) => {
+    const shared = await startShared(t)
+    if (shared === undefined) return
+    const { kmd, path, gid, other } = shared
+    if (readFileSync(join(kmd.dataDir, 'kmd.log'), 'utf8').includes('no access control lists')) {
+      t.skip('the file system has no access control lists')
+      return
+    }
+    assert.equal(await callUnix(path, kmd.token), 200)
+    const bytes = head('GET', '/v1/wallets', 'none')
+    await occupy(t, { path, replaceMs, isRefused: true }, bytes, { uid: other, gid })
+    for (let i = 0; i < 20; i++) assert.equal(await callUnix(path, kmd.token), 200)
+  })
+}
+
+test('1,100 connections of a listed user without a token do not shut out the owner or an agent', async (t) => {
+  const shared = await startShared(t)
+  if (shared === undefined) return
+  const { kmd, path, gid, listed } = shared
+  const agent = await makeAgent(kmd)
+  await occupy(t, { path }, head('GET', '/v1/wallets', 'none'), { uid: listed, gid })
+  for (let i = 0; i < 20; i++) {
+    assert.equal(await callUnix(path, kmd.token), 200)
+    assert.equal(await callUnix(path, agent.token, '/latchkey/v1/agent'), 200)
+  }
 })

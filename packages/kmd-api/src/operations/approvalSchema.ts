@@ -27,7 +27,7 @@ export const approvalShape = {
       shape: text,
       blank: true,
       about:
-        'One sentence that leads with the money, such as: shopper wants to pay $0.01 to KNLHV3RI... for URL (not checked)',
+        'One sentence that leads with the money, such as: shopper wants to pay $0.01 to ADDRESS for URL (not checked). The address is whole',
     },
     { name: 'description', shape: { type: 'list', of: text }, about: 'Description of the transaction in plain text' },
     { name: 'warnings', shape: { type: 'list', of: text } },

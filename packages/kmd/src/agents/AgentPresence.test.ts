@@ -65,3 +65,32 @@ test('a clock that is set back does not stop lookups', async () => {
   await settled()
   assert.equal(state.lookUps, 2)
 })
+
+test('a response waits for the lookup of its connection, and only for that', async () => {
+  let answer = (_user: number): void => {}
+  const userOf = (): Promise<number> =>
+    new Promise((resolve) => {
+      answer = resolve
+    })
+  const agents = new AgentPresence({ userOf, ownUser: 1000, now: () => 1_000_000 })
+  const connection = ends(1)
+  const lookUp = agents.used('a', connection)
+  assert.ok(lookUp)
+  assert.equal(agents.used('a', connection), undefined, 'a later request of the connection')
+  assert.equal(agents.used('a', ends(2)), undefined, 'another connection in the same second')
+  let isDone = false
+  void lookUp.then(() => {
+    isDone = true
+  })
+  await settled()
+  assert.equal(isDone, false)
+  answer(1000)
+  await lookUp
+  assert.equal(agents.of('a')?.isSameUser, true)
+})
+
+test('a lookup without a result delays a response for a limited time', async () => {
+  const agents = new AgentPresence({ userOf: () => new Promise(() => {}), ownUser: 1000 })
+  await agents.used('a', ends(1))
+  assert.equal(agents.of('a')?.isSameUser, false)
+})

@@ -29,6 +29,8 @@ type Peer = { user: number | undefined }
 const tellEveryMs = 3_600_000
 /** Limits lookups per agent, because a lookup costs the daemon more than a signature. */
 const lookUpEveryMs = 1_000
+/** How long a response waits for a lookup. A lookup takes milliseconds, unless the machine is overloaded. */
+const lookUpMs = 1_000
 const root = 0
 
 export class AgentPresence {
@@ -45,20 +47,24 @@ export class AgentPresence {
   }
 
   /**
-   * Records a request of an agent. The user of a connection is looked up once, without delaying the request. If an
-   * agent makes many connections, only some are looked up.
+   * Records a request of an agent. The user of a connection is looked up once. If an agent makes many connections, only
+   * some are looked up.
+   *
+   * @returns the lookup, if one was started. Wait for it before the response: the system no longer knows the user of a
+   * connection that the peer closes after its response. The wait is bounded.
    */
-  used(agentId: string, ends: ConnectionEnds | undefined): void {
+  used(agentId: string, ends: ConnectionEnds | undefined): Promise<void> | undefined {
     const nowMs = this.#now()
     const entry = this.#entry(agentId)
     entry.lastUsedAtMs = nowMs
-    if (ends === undefined) return
+    if (ends === undefined) return undefined
     const peer = this.#peers.get(ends)
     if (peer !== undefined) this.#note(agentId, peer)
     else if (!isWithin(nowMs, entry.lookedUpAtMs, lookUpEveryMs) && !this.#isTold(entry, nowMs)) {
       entry.lookedUpAtMs = nowMs
-      void this.#lookUp(agentId, ends)
+      return within(lookUpMs, this.#lookUp(agentId, ends))
     }
+    return undefined
   }
 
   of(agentId: string): Seen | undefined {
@@ -101,6 +107,17 @@ export class AgentPresence {
     }
     return entry
   }
+}
+
+/** Resolves with the promise, or after a time. */
+function within(ms: number, promise: Promise<void>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    void promise.finally(() => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
 }
 
 /** Uses the absolute difference, because the clock may be set back. */

@@ -218,7 +218,8 @@ function parseRules(text: string): Rules {
   return { dollars: [], ...rules, payees: { allow: 'all', ...rules.payees } }
 }
 
-export type Presence = 'present' | 'key_deleted' | 'wallet_deleted'
+/** Whether all keys of an agent are in its wallet's file. */
+export type Presence = 'present' | 'missing'
 
 type Known = {
   readonly entry: Entry
@@ -281,7 +282,7 @@ export class WalletKeys {
         if (error instanceof KmdError && error.code === 'wallet_not_found') {
           // The missing wallet may be the unreadable one.
           if (this.#wallets.problems().length > 0) throw error
-          return 'wallet_deleted'
+          return 'missing'
         }
         // The wallet list may be slightly outdated: the file may have another name now, or be gone.
         const isGone = entry !== undefined && !existsSync(entry.path)
@@ -295,7 +296,7 @@ export class WalletKeys {
     const { entry, publicKeys } = known
     const revision = this.#wallets.revision(entry)
     if (revision !== undefined && revision === known.presentIn) return 'present'
-    for (const publicKey of publicKeys) if (!this.#wallets.hasKey(entry, publicKey)) return 'key_deleted'
+    for (const publicKey of publicKeys) if (!this.#wallets.hasKey(entry, publicKey)) return 'missing'
     known.presentIn = revision
     return 'present'
   }

@@ -251,26 +251,20 @@ export class Agents implements AgentsApi {
   }
 
   /**
-   * Ends the agent if its wallet or one of its keys is gone from the files. Any daemon using the files may have deleted
-   * it.
+   * Requires that the wallet and all keys of an agent are in the files. If not, nothing is signed for the agent, but the
+   * agent does not end: a file can be away for a moment, for example while it is restored. Only deleting the key or the
+   * wallet with an operation ends its agents, see {@link keyDeleted} and {@link walletDeleted}.
    *
-   * @throws KmdError `agent_ended` if it has ended; others if the wallet cannot be read now
+   * @throws KmdError `agent_keys_missing`; `agent_ended` if it has ended; others if the wallet cannot be read now
    */
   async requireKeys(agentId: string): Promise<void> {
     const presence = await (this.#walletKeys?.check(this.get(agentId)) ?? 'present')
-    if (presence === 'present') return
-    await this.#end([agentId], presence, daemon)
-    throw new KmdError('agent_ended')
+    if (presence !== 'present') throw new KmdError('agent_keys_missing')
   }
 
-  /** Periodic maintenance: ends agents that have expired or whose keys are gone, and records omitted refusals. */
+  /** Periodic maintenance: ends agents that have expired, and records omitted refusals. */
   async tidy(): Promise<void> {
     await this.#endExpired()
-    for (const { agent } of this.live) {
-      // With thousands of agents, lets requests run in between.
-      await new Promise((resolve) => setImmediate(resolve))
-      if (this.#walletKeys?.isPresent(agent) !== true) await this.requireKeys(agent.id).catch(ignoreUnreadable)
-    }
     await this.spending.recordLeftOut([...this.#store.all().values()])
     await this.#prune()
   }
@@ -465,11 +459,6 @@ const sealingKeyLength = 32
 /** The maximum number of pieces in one run. */
 const prunedPieces = 20
 const replaced = 'this token was replaced by a newer one for the same agent'
-
-/** A wallet that cannot be read now is checked again later. Until then, nothing is signed for its agents. */
-function ignoreUnreadable(error: unknown): void {
-  if (!(error instanceof KmdError) || error.code === 'state_not_written') throw error
-}
 
 function isExpired({ expiresAtMs }: Agent, nowMs: number): boolean {
   return expiresAtMs !== undefined && nowMs >= expiresAtMs

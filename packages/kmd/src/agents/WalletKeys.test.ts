@@ -33,21 +33,46 @@ async function open(t: TestContext) {
   return { agents, agent, sign, file: entry.path, directory }
 }
 
-test('a key that another program deletes from the wallet ends the agent at its next signature', async (t) => {
+/** The wallet list is at most two seconds old. */
+async function untilSigned(sign: () => Promise<unknown>): Promise<void> {
+  for (let tries = 0; tries < 100 && !(await sign().catch(() => undefined)); tries++) await sleep(100)
+  await sign()
+}
+
+test('nothing is signed while a key is missing from the wallet, and the agent does not end', async (t) => {
   const { agents, agent, sign, file } = await open(t)
   await sign()
+  const content = readFileSync(file)
   const other = new DatabaseSync(file)
   other.exec('DELETE FROM keys')
   other.close()
-  await assert.rejects(sign(), { code: 'agent_ended' })
-  assert.equal(agents.find(agent.id).state, 'key_deleted')
+  await assert.rejects(sign(), { code: 'agent_keys_missing' })
+  await agents.tidy()
+  assert.equal(agents.find(agent.id).state, 'active')
+  writeFileSync(file, content)
+  await untilSigned(sign)
 })
 
-test('a missing wallet file ends its agents', async (t) => {
+test('nothing is signed while the wallet file is away, and the agent signs again once it is back', async (t) => {
   const { agents, agent, sign, file, directory } = await open(t)
   await sign()
   renameSync(file, join(directory, 'away'))
   await agents.tidy()
+  await assert.rejects(sign(), { code: 'agent_keys_missing' })
+  await assert.rejects(agents.requireKeys(agent.id), { code: 'agent_keys_missing' })
+  assert.equal(agents.find(agent.id).state, 'active')
+  renameSync(join(directory, 'away'), file)
+  await untilSigned(sign)
+  assert.equal(agents.find(agent.id).state, 'active')
+})
+
+test('a wallet deleted by an operation ends its agents, also while its file is away', async (t) => {
+  const { agents, agent, sign, file, directory } = await open(t)
+  await sign()
+  renameSync(file, join(directory, 'away'))
+  await assert.rejects(sign(), { code: 'agent_keys_missing' })
+  await agents.walletDeleted(agent.walletId)
+  renameSync(join(directory, 'away'), file)
   assert.equal(agents.find(agent.id).state, 'wallet_deleted')
   await assert.rejects(sign(), { code: 'agent_ended' })
 })
@@ -61,9 +86,7 @@ test('an unreadable wallet ends no agent, and nothing is signed for it', async (
   await agents.tidy()
   assert.equal(agents.find(agent.id).state, 'active')
   writeFileSync(file, content)
-  // The wallet list is at most two seconds old.
-  for (let tries = 0; tries < 100 && !(await sign().catch(() => undefined)); tries++) await sleep(100)
-  await sign()
+  await untilSigned(sign)
 })
 
 test('changes of one wallet run one after another, even after one that failed', async () => {

@@ -117,13 +117,13 @@ test('the summary of an approval leads with the money, in dollars that the owner
   const payee = Address.encode(arcv!)
   assert.equal(
     approval.summary,
-    `shopper wants to pay $0.01 to ${payee.slice(0, 8)}... for "https://shop.example/ report" (not checked)`,
+    `shopper wants to pay $0.01 to ${payee} for "https://shop.example/ report" (not checked)`,
   )
   assert.equal(approval.description[0], `Sends 0.01 USDC (asset 77) to ${payee}.`)
   // The owner reads the label of the address book; the agent does not.
   await app.post('/latchkey/v1/contact', { address: payee, label: 'Tea shop' })
   const { approvals } = (await app.post('/latchkey/v1/approvals/list', { all: true })).json
-  assert.match(approvals[0].summary, new RegExp(`to "Tea shop" \\(${payee.slice(0, 8)}\\.\\.\\.\\) for `))
+  assert.match(approvals[0].summary, new RegExp(`to "Tea shop" \\(${payee}\\) for `))
   assert.doesNotMatch((await sign(agent, change)).json.approval.summary, /Tea shop/)
 })
 

@@ -110,7 +110,6 @@ export async function listWallets({ wallets, agents }: Context, { agent }: Agent
 /** Ignores the password. The response for any other wallet is the same, whether it exists or not. */
 export async function openHandle(context: Context, caller: AgentCaller, walletId: string) {
   const { id } = requireWallet(context, caller, walletId)
-  // Ends the agent if its wallet or one of its keys is gone.
   await context.agents.requireKeys(id)
   return { wallet_handle_token: context.agentHandles.open(caller.agent) }
 }

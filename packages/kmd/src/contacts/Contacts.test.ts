@@ -46,6 +46,12 @@ const refused: { [why: string]: string } = {
   'a line break': 'a\nb',
   'a text direction': 'a\u202eb',
   'an invisible letter': '\u3164',
+  'a Braille pattern without dots': '\u2800',
+  'Braille patterns without dots between spaces': '\u2800 \u2800',
+  'a blank symbol': '\u{1d159}',
+  'a blank hieroglyph': '\u{13441}',
+  'a blank symbol in a word': 'pay\u2800pal',
+  'the selector of an emoji after a letter': 'pay\ufe0fpal',
   'a zero-width space': 'pay\u200bpal',
   'a lone surrogate': 'a\ud800',
   'an address': alice,
@@ -59,6 +65,13 @@ for (const [why, label] of Object.entries(refused)) {
     assert.deepEqual(contacts.list(), [])
   })
 }
+
+test('a stored label with a blank character of an earlier version is shown with a replacement', (t) => {
+  const { contacts, file } = open(t)
+  contacts.set(alice, 'shop')
+  writeFileSync(file, readFileSync(file, 'utf8').replace('shop', 'pay\u2800pal'))
+  assert.deepEqual(new Contacts({ file }).list(), [{ address: alice, label: 'pay\ufffdpal' }])
+})
 
 test('accepts letters of every script and emoji, in one form', (t) => {
   const { contacts } = open(t)

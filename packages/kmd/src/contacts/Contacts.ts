@@ -1,5 +1,5 @@
 /** The address book: the owner's labels for addresses of others or of own keys. */
-import { Address, Json } from '@latchkey/algorand'
+import { Address, Json, VisibleText } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { StateFile } from '../state/StateFile.js'
 
@@ -86,7 +86,7 @@ function parseContact(json: unknown, index: number): Contact {
   if (typeof address !== 'string' || !Address.isValid(address)) {
     throw new Error(`the address of contact ${index + 1} is not valid`)
   }
-  const normal = typeof label === 'string' ? normalizeLabel(label) : undefined
+  const normal = typeof label === 'string' ? (normalizeLabel(label) ?? normalizeLabel(withoutBlank(label))) : undefined
   if (normal === undefined) throw new Error(`the label of contact ${index + 1} is not valid`)
   return { address, label: normal }
 }
@@ -95,17 +95,25 @@ function parseContact(json: unknown, index: number): Contact {
 const maxCharacters = 64
 /** The maximum length in UTF-16, checked first because bodies may be large. */
 const maxLength = 1_000
-/** Control characters, invisible ones, and those that reorder surrounding text. The emoji selector is harmless. */
-const hidden = /[\p{C}\p{Zl}\p{Zp}]|(?!\ufe0f)\p{Default_Ignorable_Code_Point}/u
 const visible = /[\p{L}\p{N}\p{P}\p{S}]/u
 
 /** Returns a label in its stored form; undefined if it is not valid. */
 export function normalizeLabel(text: string): string | undefined {
   if (text.length > maxLength) return undefined
   const label = text.normalize('NFC').trim().replace(/\s+/gu, ' ')
-  if (hidden.test(text.trim()) || !visible.test(label) || [...label].length > maxCharacters) return undefined
+  if (hasHidden(text.trim()) || !visible.test(label) || [...label].length > maxCharacters) return undefined
   // A label that is an address would be mistaken for the address.
   return Address.isValid(label.toUpperCase()) ? undefined : label
+}
+
+/** Replaces the blank characters that earlier versions accepted in labels. */
+function withoutBlank(label: string): string {
+  return label.replace(/\u2800|\u{1d159}|\u{13441}|\u{13442}|\ufe0f/gu, '\ufffd')
+}
+
+/** Control characters, blank ones, and those that reorder surrounding text. The selector of an emoji is harmless. */
+function hasHidden(text: string): boolean {
+  return VisibleText.replaceHiddenOnScreen(text, '') !== text
 }
 
 /** Two labels are equal if people would read them as equal. */

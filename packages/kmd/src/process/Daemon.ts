@@ -127,8 +127,9 @@ async function run(app: DaemonApp, { dataDir, idle, limits, unixSocket }: RunOpt
     if (path !== '') {
       const unix = serve(app.handleUnix)
       closers.add(() => unix.stop())
-      await UnixSocket.listen(unix, { path, ...unixSettings(app.config) })
+      const admitted = await UnixSocket.listen(unix, { path, ...unixSettings(app.config) })
       log.write('info', `listening on the Unix socket ${path}`)
+      if (admitted === 'group' && app.config.unixSocketUids !== undefined) log.write('warning', noAccessList)
     }
     // Before the port is free for others.
     closers.add(() => StateFiles.removeAddress(dataDir))
@@ -161,8 +162,11 @@ async function run(app: DaemonApp, { dataDir, idle, limits, unixSocket }: RunOpt
   }
 }
 
+const noAccessList =
+  'the file system of the Unix socket has no access control lists: members of unix_socket_group who are not in unix_socket_uids are refused only after they have connected, and many of their connections delay others'
+
 function unixSettings({ unixSocketGroup, unixSocketUids }: Config): Omit<UnixSocket.UnixSocketSettings, 'path'> {
-  return { group: unixSocketGroup === '' ? undefined : unixSocketGroup, needsUsers: unixSocketUids !== undefined }
+  return { group: unixSocketGroup === '' ? undefined : unixSocketGroup, users: unixSocketUids }
 }
 
 /** The body of an error that comes from the server and not from the API. */

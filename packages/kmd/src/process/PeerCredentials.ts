@@ -104,7 +104,9 @@ export class PeerCredentials {
   }
 
   #next(): void {
-    if (this.#running >= mostAtOnce || this.#urgent.length + this.#others.length === 0) return
+    // One process is reserved for urgent queries, which then never wait for those of strangers.
+    const most = this.#urgent.length > 0 ? mostAtOnce : mostAtOnce - 1
+    if (this.#running >= most || this.#urgent.length + this.#others.length === 0) return
     const waitMs = this.#urgent.length > 0 ? 0 : this.#startedAt + betweenMs - this.#now()
     if (waitMs > 0) {
       this.#timer ??= setTimeout(() => {

@@ -43,6 +43,24 @@ test('with a group, its members may connect', { skip }, async (t) => {
   await assert.rejects(listen(t, { path: join(directoryOf(t), 'x'), group: 'no such group' }), { code: 'unix_socket' })
 })
 
+test('with a list of users, the kernel admits them instead of the group', {
+  skip: process.platform === 'linux' ? false : 'only Linux has these lists',
+}, async (t) => {
+  const group = String(process.getgid?.())
+  const server = new Server({ handle: () => ({ status: 200, headers: [], body: 'here' }) })
+  t.after(() => server.stop(0))
+  const path = join(directoryOf(t), 'kmd.sock')
+  const admitted = await UnixSocket.listen(server, { path, group, users: [54_322, 54_321, 54_322] })
+  // A file system without such lists leaves the group in.
+  assert.ok(admitted === 'users' || admitted === 'group')
+  assert.equal(modeOf(path), 0o660)
+  const other = new Server({ handle: () => ({ status: 200, headers: [], body: 'here' }) })
+  t.after(() => other.stop(0))
+  const settings = { path: join(directoryOf(t), 'kmd.sock'), group, users: [0], restrict: async () => false }
+  assert.equal(await UnixSocket.listen(other, settings), 'group')
+  assert.equal(modeOf(settings.path), 0o660)
+})
+
 test('a socket left behind by a killed daemon is removed, and nothing else', { skip }, async (t) => {
   const directory = directoryOf(t)
   const path = join(directory, 'kmd.sock')

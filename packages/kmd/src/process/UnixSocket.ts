@@ -8,15 +8,21 @@ import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { Server } from '@latchkey/http'
 import { StartError } from '../errors.js'
 import * as PeerCredentials from './PeerCredentials.js'
+import * as UnixSocketAcl from './UnixSocketAcl.js'
 
 export type UnixSocketSettings = {
   /** An absolute path. */
   path: string
   /** A group, by name or number, whose members may also connect. @default the daemon's user only */
   group?: string | undefined
-  /** Whether the user of each connection must be determined. @default false */
-  needsUsers?: boolean
+  /** The users that may connect. The daemon also checks the user of each connection. @default all of the group */
+  users?: readonly number[] | undefined
+  /** Grants the users access. @default {@link UnixSocketAcl.restrict} */
+  restrict?: typeof UnixSocketAcl.restrict
 }
+
+/** Who can connect to the socket, apart from the daemon's user and root: nobody, the listed users, or the group. */
+export type Admitted = 'nobody' | 'users' | 'group'
 
 /** The size of `sun_path`, including the terminating zero. */
 const longestPath = process.platform === 'darwin' ? 103 : 107
@@ -25,13 +31,14 @@ const writableByOthers = 0o022
 const sticky = 0o1000
 
 /**
- * Starts listening. The socket is removed when the server stops.
+ * Starts listening, and returns whom the kernel lets connect. The socket is removed when the server stops.
  *
  * @throws {@link StartError} `unix_socket`
  */
-export async function listen(server: Server, { path, group, needsUsers = false }: UnixSocketSettings): Promise<void> {
+export async function listen(server: Server, settings: UnixSocketSettings): Promise<Admitted> {
+  const { path, group, users, restrict = UnixSocketAcl.restrict } = settings
   checkPath(path)
-  if (needsUsers && !PeerCredentials.isSupported()) {
+  if (users !== undefined && !PeerCredentials.isSupported()) {
     throw refused(
       'unix_socket_uids cannot be enforced here: this requires Linux, and /usr/bin/perl or /usr/bin/python3',
     )
@@ -44,8 +51,15 @@ export async function listen(server: Server, { path, group, needsUsers = false }
     throw refused(`cannot listen on ${path}: ${error.message}`)
   })
   try {
-    if (groupId !== undefined) chownSync(real, process.getuid?.() ?? 0, groupId)
-    chmodSync(real, groupId === undefined ? ownMode : groupMode)
+    if (groupId === undefined) {
+      chmodSync(real, ownMode)
+      return 'nobody'
+    }
+    chownSync(real, process.getuid?.() ?? 0, groupId)
+    // The mode stays as it is: it is part of the list.
+    if (users !== undefined && (await restrict(real, users))) return 'users'
+    chmodSync(real, groupMode)
+    return 'group'
   } catch (error) {
     await server.stop(0)
     throw refused(`cannot set the mode of ${path}: ${(error as Error).message}`)

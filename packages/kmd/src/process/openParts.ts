@@ -1,12 +1,12 @@
 /** Opens the parts of a running daemon in order, and connects them. Each part has its own `close`. */
 import { join } from 'node:path'
 import * as Libsodium from '@latchkey/algorand/sodium'
-import type { ConnectionEnds, RawHandler, RawRequest, RawResponse } from '@latchkey/http'
+import type { ConnectionEnds, RawHandler, RawRequest } from '@latchkey/http'
 import type { Wire } from '@latchkey/kmd-api'
 import { KeptSignatures } from '../activity/KeptSignatures.js'
 import { reportingLog, SignatureLog } from '../activity/SignatureLog.js'
 import type { Agents } from '../agents/Agents.js'
-import { tokenHeader } from '../agents/AgentToken.js'
+import * as AgentToken from '../agents/AgentToken.js'
 import { ReservationKeeper } from '../agents/ReservationKeeper.js'
 import type { AgentContext, Context, OwnerContext } from '../api/Context.js'
 import type { LedgerClient } from '../api/NodeClient.js'
@@ -16,7 +16,7 @@ import { Sessions } from '../console/Sessions.js'
 import { Tickets } from '../console/Tickets.js'
 import { Contacts } from '../contacts/Contacts.js'
 import { KmdError, StartError } from '../errors.js'
-import { RequestHandler } from '../RequestHandler.js'
+import { RequestHandler, tooManyConnections } from '../RequestHandler.js'
 import type { State } from '../state/openState.js'
 import { version } from '../version.js'
 import { PendingBackups } from '../wallet/PendingBackups.js'
@@ -33,7 +33,7 @@ import { type Nodes, nodeTimeoutMs, openNodes } from './openNodes.js'
 import { PeerUsers } from './PeerUsers.js'
 import * as Settings from './Settings.js'
 import * as Token from './Token.js'
-import { UnixConnections } from './UnixConnections.js'
+import { type Holder, UnixConnections } from './UnixConnections.js'
 import { openWalletParts, type WalletParts } from './walletParts.js'
 
 export type Parts = {
@@ -72,7 +72,7 @@ export async function openParts(options: DaemonAppOptions, log: Log): Promise<Pa
     const walletParts = closers.use(openWalletParts({ dataDir, walletsDir, config, log, onWorkerStart }))
     const nodes = closers.use(openNodeParts(options.node, config))
     const state = closers.use(openDaemonState({ dataDir, config, log, wallets: walletParts.wallets }))
-    const { unix, userOf } = openPeers(directory)
+    const { unix, userOf } = openPeers(directory, state.agents)
     const onWarning = (text: string): void => log.write('warning', text)
     const lifetimes = Settings.lifetimes(config)
     const agentParts = openAgentParts({ agents: state.agents, lifetimes, userOf, onWarning })
@@ -82,14 +82,17 @@ export async function openParts(options: DaemonAppOptions, log: Log): Promise<Pa
     const recorder = closers.use(openRecorder(context, config, log))
     const wire = wireOf(options, config)
     const handler = makeHandler(environment, { context, recorder, wire })
-    const refuse = (): RawResponse => handler.refuse(new KmdError('forbidden_user'))
+    const refusals = {
+      user: () => handler.refuse(new KmdError('forbidden_user')),
+      connections: () => handler.refuse(tooManyConnections()),
+    }
     return {
       handler,
       config,
       wire,
       closers,
       tickets: context.tickets,
-      handleUnix: unix.guard((request) => handler.handle(request), refuse),
+      handleUnix: unix.guard((request) => handler.handle(request), refusals),
       warnings: logWarnings(directory, log),
       stopWaiting: openWaiting(environment, { context, recorder }),
       overridden: overriddenBy(options),
@@ -107,12 +110,29 @@ export async function openParts(options: DaemonAppOptions, log: Log): Promise<Pa
 type Peers = { unix: UnixConnections; userOf: (ends: ConnectionEnds) => Promise<number | undefined> }
 
 /** Determines the users of local connections. */
-function openPeers({ config, token }: DataDirectory): Peers {
+function openPeers({ config, token }: DataDirectory, agents: Agents): Peers {
   const peers = new PeerUsers()
   const { unixSocketUids: users, unixSocketGroup } = config
-  const hasOwnersToken = (request: RawRequest): boolean => token.matches(request.header(tokenHeader))
-  const unix = new UnixConnections({ peers, users, isShared: unixSocketGroup !== '', hasOwnersToken })
+  const holderOf = (request: RawRequest): Holder | undefined => {
+    if (token.matches(request.header(AgentToken.tokenHeader))) return { type: 'owner' }
+    const name = agentOf(request, agents)
+    return name === undefined ? undefined : { type: 'named', name }
+  }
+  const unix = new UnixConnections({ peers, users, isShared: unixSocketGroup !== '', holderOf })
   return { unix, userOf: (ends) => (unix.has(ends) ? unix.userOf(ends) : peers.of(ends)) }
+}
+
+/** The id of the agent whose valid token a request has. */
+function agentOf(request: RawRequest, agents: Agents): string | undefined {
+  try {
+    const token = AgentToken.ofRequest(request)
+    const session = token === undefined ? undefined : agents.authenticate(token)
+    if (session !== undefined) agents.release(session)
+    return session?.agentId
+  } catch {
+    // Its user is looked up after those of others. The handler then says what is wrong with the token.
+    return undefined
+  }
 }
 
 type ContextParts = { walletParts: WalletParts; nodes: NodeParts; state: State; agentParts: AgentContext }

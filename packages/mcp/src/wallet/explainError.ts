@@ -25,6 +25,8 @@ const nextByCode: { readonly [code: string]: string } = {
     'Nothing was paid. The daemon has suspended its agents until the owner confirms them: tell the user to run latchkey agent confirm.',
   agent_round_unknown: "Nothing was paid. The key daemon's node does not respond: try again in a moment.",
   agent_ended: 'Nothing was paid. This agent has ended (revoked, expired, or its key is gone): tell the user.',
+  agent_keys_missing:
+    "Nothing was paid. The wallet of this agent is missing from the key daemon's files at the moment: try again in a moment, then tell the user.",
   invalid_token: "Nothing was paid. This agent's token is no longer accepted: tell the user.",
   agent_approval_denied: 'Nothing was paid. The owner denied this payment: do not ask for it again.',
 }

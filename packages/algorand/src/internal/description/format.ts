@@ -5,10 +5,9 @@ import * as Address from '../../Address.js'
 import * as Amount from '../../Amount.js'
 import * as Bytes from '../Bytes.js'
 
-/** Letters, digits, marks, punctuation, symbols and the plain space; no invisible characters. */
-const visible = /^(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
-/** Looks like a space, but is a symbol by its category. */
-const brailleBlank = '\u2800'
+/** Letters, digits, marks, punctuation, symbols and the plain space; no invisible or blank characters. */
+const visible =
+  /^(?!\p{Default_Ignorable_Code_Point}|[\u2800\u{1d159}\u{13441}\u{13442}])[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
 const maxShownCharacters = 200
 const maxShownBytes = 72
 
@@ -35,7 +34,7 @@ export function quoted(text: string | Uint8Array): string {
 
 function escaped(character: string): string {
   if (character === '"' || character === '\\') return `\\${character}`
-  if (visible.test(character) && character !== brailleBlank) return character
+  if (visible.test(character)) return character
   if (character === '\n') return '\\n'
   return `\\u{${character.codePointAt(0)!.toString(16)}}`
 }
