@@ -8,7 +8,7 @@ export type BodyReader = {
   readonly done: boolean
   /** Returns the body. Call it only when done. */
   take: () => Buffer
-  /** Wipes a body that is not taken. */
+  /** Wipes a body that is not taken, and drops its memory. Nothing may be pushed afterwards. */
   discard: () => void
 }
 
@@ -159,8 +159,10 @@ export class BodyBytes {
     return this.#bytes.subarray(0, this.length)
   }
 
+  /** The memory is dropped, too, because it may be given to another body at once. */
   discard(): void {
     this.#bytes.fill(0)
+    this.#bytes = nothing
   }
 
   #grow(needed: number): void {

@@ -3,15 +3,7 @@ import type { Socket } from 'node:net'
 import { BodyBudget, BodyReservation } from './BodyBudget.js'
 import { BodyError, type BodyReader, ChunkedReader, ofLength, type ReserveMemory } from './BodyReader.js'
 import { CloseListeners } from './CloseListeners.js'
-import {
-  type Exchange,
-  failBody,
-  finishBody,
-  newExchange,
-  type PendingBody,
-  type Phase,
-  releaseMemory,
-} from './Exchange.js'
+import * as Exchange from './Exchange.js'
 import { type ConnectionOptions, lazyEnds } from './Limits.js'
 import { type BodySource, dropConnection, type HostResponse, type RawRequest } from './Message.js'
 import type * as RequestHead from './RequestHead.js'
@@ -27,10 +19,10 @@ const nothing = Buffer.alloc(0)
 export class Connection {
   readonly #options: ConnectionOptions
   readonly #socket: Socket
-  #phase: Phase = 'idle'
+  #phase: Exchange.Phase = 'idle'
   #input: Buffer = nothing
   readonly #heads = new HeadParser()
-  #body: PendingBody | undefined
+  #body: Exchange.PendingBody | undefined
   #deadline: number
   #peerEnded = false
   #isOwners = false
@@ -70,7 +62,7 @@ export class Connection {
     this.#options = options
     this.#socket = options.socket
     this.#record = new RecordBuilder(options.onRequest)
-    this.#bodies = options.bodies ?? new BodyBudget(options.limits.totalBodyBytes)
+    this.#bodies = options.bodies ?? new BodyBudget(options.limits)
     this.#usedAt = performance.now()
     this.#deadline = this.#usedAt + options.limits.headersMs
     onInput(this.#socket, (input) => this.#receive(input))
@@ -204,7 +196,7 @@ export class Connection {
     this.#isUnverified = false
     this.#usedAt = now
     this.#record.start(head.method, head.headers.get(RequestId.lowerCaseName), now)
-    const exchange = newExchange(head)
+    const exchange = Exchange.newExchange(head)
     const request: RawRequest = {
       method: head.method,
       target: head.target,
@@ -224,7 +216,7 @@ export class Connection {
     // The peer must not see an error of the handler. The error must neither leave the peer waiting nor end the process.
     const fail = (error: unknown): void => {
       exchange.isOver = true
-      exchange.memory?.release()
+      Exchange.releaseMemory(exchange, this.#body)
       this.#fail(error)
     }
     try {
@@ -236,7 +228,7 @@ export class Connection {
     }
   }
 
-  #bodyOf(exchange: Exchange, lower = this.#options.limits.bodyBytes): Buffer | Promise<Buffer> {
+  #bodyOf(exchange: Exchange.Exchange, lower = this.#options.limits.bodyBytes): Buffer | Promise<Buffer> {
     // By then the input belongs to the next request.
     if (exchange.isOver) throw new BodyError('body_malformed', 'the request has ended')
     if (exchange.isTaken) throw new TypeError('the request body has already been read')
@@ -245,16 +237,18 @@ export class Connection {
     const whole = this.#wholeBody(exchange.head, limit)
     exchange.isWhole = whole !== undefined
     if (whole !== undefined && whole.length <= this.#options.limits.headerBytes) return whole
-    exchange.memory = new BodyReservation(this.#bodies, this.#holder)
-    if (whole !== undefined) return exchange.memory.reserveFor(whole)
-    exchange.reader = this.#startBody(exchange.head, limit, exchange.memory.reserve)
-    return this.#takeBody(exchange.reader)
+    const sender = { holder: this.#holder, isOwner: this.#isOwners, address: this.#remoteAddress }
+    const memory = new BodyReservation(this.#bodies, sender)
+    exchange.memory = memory
+    if (whole !== undefined) return memory.reserveFor(whole)
+    exchange.reader = this.#startBody(exchange.head, limit, memory.reserve)
+    return this.#takeBody(exchange.reader, memory)
   }
 
-  #answer(exchange: Exchange, response: HostResponse): void {
+  #answer(exchange: Exchange.Exchange, response: HostResponse): void {
     const { head, reader, isWhole } = exchange
     exchange.isOver = true
-    releaseMemory(exchange, this.#body)
+    Exchange.releaseMemory(exchange, this.#body)
     if (response === dropConnection || this.#socket.destroyed) this.#drop(response)
     else this.#respond(response, head, isWhole || (reader?.done ?? this.#skipBody(head)))
   }
@@ -276,11 +270,12 @@ export class Connection {
     return reader
   }
 
-  #takeBody(reader: BodyReader): Buffer | Promise<Buffer> {
+  #takeBody(reader: BodyReader, memory: BodyReservation): Buffer | Promise<Buffer> {
     try {
       this.#dropInput(this.#input.length - reader.push(this.#input).length)
     } catch (error) {
       reader.discard()
+      memory.release()
       throw error
     }
     if (reader.done) return reader.take()
@@ -289,13 +284,14 @@ export class Connection {
     const deadline = performance.now() + this.#options.limits.requestMs
     this.#deadline = deadline
     return new Promise((resolve, reject) => {
-      this.#body = { reader, deadline, resolve, reject }
+      this.#body = { reader, deadline, resolve, reject, memory, isAnswered: false }
+      memory.begin((error) => this.#failBody(error))
       if (this.#peerEnded) this.#end()
     })
   }
 
   /** An incomplete line of a chunked body waits in the input for its rest. */
-  #readBody(body: PendingBody, arrived: Buffer): void {
+  #readBody(body: Exchange.PendingBody, arrived: Buffer): void {
     const hasRest = this.#input.length > 0
     if (hasRest) this.#keep(arrived)
     const input = hasRest ? this.#input : arrived
@@ -310,13 +306,13 @@ export class Connection {
     if (!body.reader.done) return
     this.#body = undefined
     if (this.#phase === 'body') this.#phase = 'handling'
-    finishBody(body)
+    Exchange.finishBody(body)
   }
 
   #failBody(error: unknown): void {
     // The response may already be in progress.
     if (this.#phase === 'body') this.#phase = 'handling'
-    if (this.#body !== undefined) failBody(this.#body, error)
+    if (this.#body !== undefined) Exchange.failBody(this.#body, error)
     this.#body = undefined
   }
 
@@ -481,7 +477,7 @@ export class Connection {
   /** The peer sends no more, but may still be waiting for its response. */
   #end(): void {
     this.#peerEnded = true
-    if (this.#body !== undefined) this.#failBody(brokenOff())
+    if (this.#body !== undefined) this.#failBody(Exchange.brokenOff())
     const hasMore = this.#phase === 'idle' && this.#input.length > 0
     const isResponding = this.#phase === 'handling' || this.#phase === 'streaming'
     if (!isResponding && !hasMore) this.#socket.end()
@@ -489,12 +485,8 @@ export class Connection {
   }
 
   #close(): void {
-    this.#failBody(brokenOff())
+    this.#failBody(Exchange.brokenOff())
     this.#dropInput()
     this.#closeListeners.tell()
   }
-}
-
-function brokenOff(): BodyError {
-  return new BodyError('body_malformed', 'the request body is incomplete')
 }

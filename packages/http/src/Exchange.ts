@@ -1,6 +1,6 @@
 /** The state of one request on a connection. */
 import type { BodyReservation } from './BodyBudget.js'
-import type { BodyReader } from './BodyReader.js'
+import { BodyError, type BodyReader } from './BodyReader.js'
 import type * as RequestHead from './RequestHead.js'
 
 /** A body that is still arriving. */
@@ -9,27 +9,34 @@ export type PendingBody = {
   deadline: number
   resolve: (body: Buffer) => void
   reject: (error: unknown) => void
-  /** Released with the body, if the response began before. */
-  memory?: BodyReservation | undefined
+  memory: BodyReservation
+  /** Whether the response began before, so that the memory is released with the body. */
+  isAnswered: boolean
 }
 
 /** Releases the memory of an exchange that has its response, as soon as its body no longer arrives. */
 export function releaseMemory({ memory }: Exchange, arriving: PendingBody | undefined): void {
   if (arriving === undefined) memory?.release()
-  else arriving.memory = memory
+  else arriving.isAnswered = true
 }
 
 /** Passes on a body that has arrived. */
-export function finishBody({ reader, resolve, memory }: PendingBody): void {
+export function finishBody({ reader, resolve, memory, isAnswered }: PendingBody): void {
+  memory.end()
   resolve(reader.take())
-  memory?.release()
+  if (isAnswered) memory.release()
 }
 
-/** Wipes a body that does not arrive completely. */
+/** Wipes a body that does not arrive completely. Its memory is available at once, whenever the response comes. */
 export function failBody({ reader, reject, memory }: PendingBody, error: unknown): void {
   reader.discard()
-  memory?.release()
+  memory.release()
   reject(error)
+}
+
+/** The error of a body whose peer disconnected. */
+export function brokenOff(): BodyError {
+  return new BodyError('body_malformed', 'the request body is incomplete')
 }
 
 /** A request whose response was not sent yet. */

@@ -13,6 +13,11 @@ export type Limits = {
    * quarter of it, and all named holders together have at most half of it.
    */
   totalBodyBytes: number
+  /**
+   * How long a body may take to arrive while others need its memory. If `totalBodyBytes` is used up, bodies that have
+   * been arriving for longer are broken off: first those of the sender whose bodies have the most memory, oldest first.
+   */
+  slowBodyMs: number
   /** The largest request line with headers. */
   headerBytes: number
   /** Time for the headers to arrive. */
@@ -40,6 +45,7 @@ export type Limits = {
 export const defaultLimits: Limits = {
   bodyBytes: 1024 * 1024,
   totalBodyBytes: 64 * 1024 * 1024,
+  slowBodyMs: 1_000,
   headerBytes: 16 * 1024,
   headersMs: 10_000,
   requestMs: 30_000,

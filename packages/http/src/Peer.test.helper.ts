@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { BodyError } from './BodyReader.js'
 import { Connection } from './Connection.js'
 import { fromFetch } from './Fetch.js'
-import { defaultLimits } from './Limits.js'
+import { type ConnectionOptions, defaultLimits } from './Limits.js'
 import type { FetchHandler, HostHandler, RawHandler, RawRequest } from './Message.js'
 import { Server, type ServerOptions } from './Server.js'
 
@@ -43,8 +43,14 @@ async function start(
   return { server, url: `http://127.0.0.1:${port}`, dial: () => dial(t, port) }
 }
 
+type SocketsOptions = Pick<Partial<ConnectionOptions>, 'bodies' | 'limits'>
+
 /** Serves connections whose sockets and request bodies can be inspected. */
-export async function serveSockets(t: TestContext, fetch: FetchHandler) {
+export async function serveSockets(
+  t: TestContext,
+  fetch: FetchHandler,
+  { bodies: shared, limits = defaultLimits }: SocketsOptions = {},
+) {
   const sockets: Socket[] = []
   const bodies: Buffer[] = []
   const errorResponse = (status: number, body: string) => ({ status, headers: [], body })
@@ -60,7 +66,8 @@ export async function serveSockets(t: TestContext, fetch: FetchHandler) {
   const net = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.push(socket)
     const isStopping = (): boolean => false
-    new Connection({ socket, limits: defaultLimits, handle, errorResponse, onError: () => {}, isStopping })
+    const options = { socket, limits, handle, errorResponse, onError: () => {}, isStopping }
+    new Connection({ ...options, bodies: shared })
   })
   await new Promise<void>((resolve) => net.listen(0, '127.0.0.1', resolve))
   t.after(() => {

@@ -63,7 +63,7 @@ export class Server {
     const handle = 'fetch' in options ? fromFetch(options.fetch, { errorResponse, onError }) : options.handle
     this.#limits = { ...defaultLimits, ...options.limits }
     this.#connections = new ConnectionPool(this.#limits.connections)
-    this.#bodies = new BodyBudget(this.#limits.totalBodyBytes)
+    this.#bodies = new BodyBudget(this.#limits)
     this.#net = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
       if (!this.#connections.makeRoom()) {
         socket.destroy()

@@ -21,6 +21,6 @@ export const errors = {
   body_timeout: {
     status: 408,
     message: 'the request body did not arrive in time',
-    hint: 'send the body without pauses, or raise limits.requestMs of the server',
+    hint: 'send the body without pauses, or raise limits.requestMs or limits.slowBodyMs of the server',
   },
 } as const
