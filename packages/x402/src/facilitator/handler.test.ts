@@ -176,6 +176,7 @@ test('reads a body through the host if the host supports it, within the limits',
     [() => new Promise<never>(() => {}), 408],
     [failing(413), 413],
     [failing(408), 408],
+    [failing(503), 503],
     [failing(), 400],
     [failing(200), 400],
   ]
@@ -196,6 +197,7 @@ test('responds with 400 to a body that fails, or with the status of the host tha
     [undefined, 400],
     [408, 408],
     [413, 413],
+    [503, 503],
     [200, 400],
   ]) {
     const body = new ReadableStream<Uint8Array>({

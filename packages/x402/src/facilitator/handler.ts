@@ -346,8 +346,9 @@ function late(): Response {
 /** A host that enforces its own limits throws an error with a status. */
 function unreadable(error: unknown): Response {
   const { status } = error as { status?: unknown }
-  const isOfHost = status === 408 || status === 413
-  return json(isOfHost ? status : 400, { error: 'the body could not be read' })
+  if (status === 408) return late()
+  if (status === 503) return json(503, { error: 'too many bodies arrive at the same time; repeat the request later' })
+  return json(status === 413 ? 413 : 400, { error: 'the body could not be read' })
 }
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>
