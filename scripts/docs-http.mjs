@@ -34,6 +34,7 @@ const ruleErrors = [
   'agent_network_forbidden',
   'agent_fee_too_high',
   'agent_validity_too_long',
+  'agent_keys_missing',
   'agent_round_unknown',
   'agent_payee_denied',
   'agent_payee_unknown',

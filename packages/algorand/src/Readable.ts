@@ -157,7 +157,7 @@ export type PaymentOptions = AssetOptions & {
  *
  * @example
  * Readable.payment(transaction, { payer: 'shopper', claimedUrl: 'http://127.0.0.1:4021/quote' })
- * // 'shopper wants to pay $0.01 to KNLHV3RIBZ5V7BGVPHI2HH4AGRXWYKVVYTX5BGQOYMVKFFBLAIVKZFFTUE for http://127.0.0.1:4021/quote (not checked)'
+ * // shopper wants to pay $0.01 to KNLHV3RIBZ5V7BGVPHI2HH4AGRXWYKVVYTX5BGQOYMVKFFBLAIVKZFFTUE for http://127.0.0.1:4021/quote (not checked)
  */
 export function payment(transaction: Transaction, options: PaymentOptions = {}): string {
   const { payer, payeeName, claimedUrl = '', isUpTo = false } = options

@@ -21,8 +21,8 @@ export type UnixSocketSettings = {
   restrict?: typeof UnixSocketAcl.restrict
 }
 
-/** Who can connect to the socket, apart from the daemon's user and root: nobody, the listed users, or the group. */
-export type Admitted = 'nobody' | 'users' | 'group'
+/** Who can connect to the socket, apart from the daemon's user and root: no one, the listed users, or the group. */
+export type Admitted = 'none' | 'users' | 'group'
 
 /** The size of `sun_path`, including the terminating zero. */
 const longestPath = process.platform === 'darwin' ? 103 : 107
@@ -53,7 +53,7 @@ export async function listen(server: Server, settings: UnixSocketSettings): Prom
   try {
     if (groupId === undefined) {
       chmodSync(real, ownMode)
-      return 'nobody'
+      return 'none'
     }
     chownSync(real, process.getuid?.() ?? 0, groupId)
     // The mode stays as it is: it is part of the list.

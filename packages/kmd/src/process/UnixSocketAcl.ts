@@ -1,5 +1,5 @@
 /**
- * Lets listed users connect to a Unix socket, and nobody else, with a POSIX access control list on Linux. The kernel
+ * Lets listed users connect to a Unix socket, and no one else, with a POSIX access control list on Linux. The kernel
  * then refuses other users when they connect, so they cannot take connections or time from the listed ones. Node cannot
  * set such a list, so perl or python3 does.
  */

@@ -274,7 +274,7 @@ export class Upstream {
     return new Promise((resolve, reject) => {
       outgoing.once('response', resolve)
       outgoing.on('error', reject)
-      // Node closes a connection that is switched to another protocol although nobody asked, and reports no error.
+      // Node closes a connection that is switched to another protocol although no client asked, and reports no error.
       outgoing.once('close', () => reject(new Error('the connection closed without a response')))
       outgoing.once('timeout', () => {
         outgoing.destroy(new UpstreamError('upstream_timeout', `the upstream was silent for ${this.#timeoutMs} ms`))
