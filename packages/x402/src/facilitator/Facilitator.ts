@@ -152,7 +152,9 @@ export class Facilitator {
 
   async #verify(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller): Promise<VerifyResponse> {
     try {
-      const admission = this.#admitCaller(caller)
+      // A gate asks again about an authorization while it works, which does not count as a request.
+      const isAgain = isUpto(payload) && this.#reservations.isDue(transactionIdOf(payload), claimantOf(caller))
+      const admission = isAgain ? undefined : this.#admitCaller(caller)
       if (admission !== undefined) await admission
       const key = verificationKey(payload, requirements)
       const payment = this.#verifyPayment(payload, requirements, caller, { key })

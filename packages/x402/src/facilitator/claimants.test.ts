@@ -124,6 +124,24 @@ test('an authorization is simulated again when its claimant asks again', { timeo
   assert.deepEqual([isValid, invalidReason], [false, 'invalid_upto_avm_simulation_failed'])
 })
 
+test('asking again about an authorization does not count as a request of its caller', { timeout }, async (t) => {
+  const { start, upto, authorize } = await open(t, 'memory')
+  const facilitator = start({ policy: { callerRequestsPerMinute: 2 } })
+  const caller: Caller = { claimant: 'gate', address: '192.0.2.1' }
+  const payload = await authorize()
+  const verify = async (one = caller) => (await facilitator.verify(payload, upto, one)).invalidReason
+  assert.equal(await verify(), undefined)
+  const now = performance.now.bind(performance)
+  let passedMs = 0
+  t.mock.method(performance, 'now', () => now() + passedMs)
+  for (passedMs = 5_001; passedMs < 30_000; passedMs += 5_001) assert.equal(await verify(), undefined)
+  assert.equal(await verify(), undefined)
+  assert.equal(await verify(), undefined, 'the second request that counts')
+  assert.equal(await verify(), 'facilitator_policy_refused', 'a repeated request counts')
+  passedMs += 5_001
+  assert.equal(await verify({ ...caller, claimant: 'other' }), 'facilitator_policy_refused', 'so does a stranger')
+})
+
 for (const kind of ['memory', 'file']) {
   test(`${kind}: only its claimant settles an authorization, in any process, at any amount`, { timeout }, async (t) => {
     const { start, upto, authorize, received } = await open(t, kind)

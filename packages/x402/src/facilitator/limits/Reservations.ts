@@ -123,6 +123,12 @@ export class Reservations {
     return found.state !== 'checking' && found.verified.key === key && this.#nowMs() < found.verified.untilMs
   }
 
+  /** Whether the claimant had the payment verified, and the result is too old to be used again. */
+  isDue(transactionId: string | undefined, claimant: string): boolean {
+    const found = transactionId === undefined ? undefined : this.#open(transactionId)
+    return found?.state === 'held' && found.claimant === claimant && this.#nowMs() >= found.verified.untilMs
+  }
+
   /**
    * Reserves the cost of a payment. Call it after the simulation, so that a payment in the name of another account
    * cannot reserve anything of that account. Queries a balance only if other payments of the account are open, because
