@@ -148,8 +148,10 @@ function keyOfSeries({ network, payee, assetId }: SeriesOf): string {
   return `${network} ${payee ?? ''} ${assetId ?? 'count'}`
 }
 
-/** Sums are kept modulo 2^64. The total never reaches it, so differences are exact. */
+/** The most that a series with a limit may reach. */
 const mostTotal = 2n ** 63n - 1n
+/** The most that an array of 64-bit integers holds. A series can exceed it before it has a limit. */
+const mostStored = 2n ** 64n - 1n
 
 /** An amount that was added, and how much of it is given back. */
 type Returned = { readonly atMs: number; readonly amount: bigint; readonly by: bigint }
@@ -160,7 +162,7 @@ type Returned = { readonly atMs: number; readonly amount: bigint; readonly by: b
  */
 class Series {
   #atMs = new Float64Array(16)
-  #upTo = new BigUint64Array(16)
+  #upTo: BigUint64Array | bigint[] = new BigUint64Array(16)
   #length = 0
   /** The sum of amounts older than the first one here. */
   #before = 0n
@@ -189,6 +191,7 @@ class Series {
   add(atMs: number, amount: bigint): void {
     if (this.#length === this.#atMs.length) this.#grow()
     const total = this.total + amount
+    if (total > mostStored && this.#upTo instanceof BigUint64Array) this.#upTo = Array.from(this.#upTo)
     this.#atMs[this.#length] = atMs
     this.#upTo[this.#length] = total
     this.#length++
@@ -270,10 +273,14 @@ class Series {
   }
 
   #grow(): void {
-    const [atMs, upTo] = [new Float64Array(2 * this.#length), new BigUint64Array(2 * this.#length)]
+    const added = this.#atMs.length
+    const atMs = new Float64Array(2 * added)
     atMs.set(this.#atMs)
-    upTo.set(this.#upTo)
     this.#atMs = atMs
-    this.#upTo = upTo
+    if (this.#upTo instanceof BigUint64Array) {
+      const upTo = new BigUint64Array(2 * added)
+      upTo.set(this.#upTo)
+      this.#upTo = upTo
+    } else this.#upTo.push(...new Array<bigint>(added).fill(0n))
   }
 }

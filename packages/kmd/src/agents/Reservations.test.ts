@@ -2,7 +2,19 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { count, type Fixture, limit, network, openAgents, pay, rulesOf, walletId } from './AgentFixture.test.helper.js'
+import {
+  count,
+  type Fixture,
+  keyOf,
+  limit,
+  network,
+  openAgents,
+  pay,
+  rulesOf,
+  transfer,
+  usdc,
+  walletId,
+} from './AgentFixture.test.helper.js'
 
 const dayMs = 86_400_000
 
@@ -87,6 +99,16 @@ for (const how of ['confirm', 'resume'] as const) {
     assert.equal(fixture.agents.budget(id)[0]!.used, 20_002n)
   })
 }
+
+test('a limit on an asset whose sum exceeds 64 bits counts it exactly', async (t) => {
+  const fixture = openAgents(t)
+  const payees = [1, 2, 3, 4].map(keyOf)
+  const { id, token } = await fixture.create(payees.map(({ address }) => limit('day', 2n ** 63n - 1n, usdc, address)))
+  for (const { publicKey } of payees) await fixture.sign(token, transfer(2n ** 62n, { arcv: publicKey }))
+  await fixture.agents.setRules(id, { rules: rulesOf([limit('day', 100n, usdc)]) })
+  await assert.rejects(fixture.sign(token, transfer(100n)), { code: 'agent_limit_exceeded' })
+  assert.equal(fixture.agents.budget(id)[0]!.used, 2n ** 64n)
+})
 
 test('rules that change while the sums are read apply to the signature', async (t) => {
   const { fixture, id, token } = await filled(t, 20_000)
