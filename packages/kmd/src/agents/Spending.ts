@@ -120,7 +120,11 @@ export class Spending {
    */
   async prune(agent: number, pieces: number): Promise<boolean> {
     for (let piece = 0; piece < pieces; piece++) {
-      const pruned = await this.#database.change(() => this.#reservations.prune(agent, prunedTogether))
+      const pruned = await this.#database.change(() => {
+        // Sums in memory refer to the reservations in the file.
+        this.#sums.forget(agent)
+        return this.#reservations.prune(agent, prunedTogether)
+      })
       if (pruned < prunedTogether) return true
     }
     return false
