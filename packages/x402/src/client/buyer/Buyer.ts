@@ -18,8 +18,8 @@ import {
 import { type Chain, chainList } from '../../chain/Chain.js'
 import { OptionsError } from '../../errors.js'
 import * as Signer from '../../signer/Signer.js'
+import { ChargeSearches } from '../store/ChargeSearches.js'
 import {
-  findAuthorizationState,
   findPaymentState,
   MemoryPayments,
   type Payment,
@@ -145,6 +145,7 @@ export class Buyer {
   readonly #limits: Limits
   readonly #maxFeeMicroAlgos: bigint
   readonly #funds = new FundsCache()
+  readonly #searches = new ChargeSearches()
 
   /**
    * @throws SignerError for a signer without an address
@@ -276,7 +277,7 @@ export class Buyer {
 
   async #lookUpCharge(payment: Payment, chain: Chain, settlement: string | undefined): Promise<PaymentState> {
     const { transactionId } = payment
-    const found = await findAuthorizationState({ ...payment, payer: this.address }, chain.algod, settlement)
+    const found = await this.#searches.find({ ...payment, payer: this.address }, chain.algod, settlement)
     if (found.state === 'expired') this.payments.update(transactionId, 'expired')
     if (found.state !== 'settled') return found.state
     const asset = await chain.asset(BigInt(payment.asset))

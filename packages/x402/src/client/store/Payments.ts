@@ -2,7 +2,6 @@
 
 import type { Algod } from '@latchkey/algod'
 import { BoundedMap } from '@latchkey/algorand'
-import { UptoPayment } from '@latchkey/x402-wire'
 import { PartyError } from '../../errors.js'
 
 /**
@@ -312,9 +311,9 @@ export class PaymentLogError extends PartyError<PaymentLogErrorCode> {
 /** How many rounds back nodes find a transaction by its id. Blocks are searched for older transactions. */
 const lookupRounds = 1_000n
 /** How many blocks are requested concurrently. */
-const blocksAtOnce = 16n
+export const blocksAtOnce = 16n
 /** A node this many rounds past a transaction's last valid round has seen it if it was ever confirmed. */
-const settledRounds = 2n
+export const settledRounds = 2n
 
 /**
  * Finds the state of a payment on the ledger. Returns `expired` only if that is certain: as many nodes as the quorum
@@ -345,50 +344,4 @@ export async function findPaymentState(
     if (found.includes(true)) return 'settled'
   }
   return 'expired'
-}
-
-/** An authorization of the payment log, and the account that made it. */
-export type AuthorizedPayment = Pick<
-  Payment,
-  'transactionId' | 'payTo' | 'asset' | 'amount' | 'firstValid' | 'lastValid'
-> & {
-  readonly payer: string
-}
-
-/** The state of an authorization, and its charge in base units if it is settled. */
-export type AuthorizationState = { readonly state: PaymentState; readonly amount?: bigint }
-
-/**
- * Finds the outcome of an authorization: the transfer that the seller reports, if the ledger has it and it is the
- * authorized one, or, after the last valid round, the transaction with its lease in any block.
- *
- * @param settlement the transaction that the seller reports
- * @throws AlgodError if no node responds, or too few have the blocks
- */
-export async function findAuthorizationState(
-  payment: AuthorizedPayment,
-  algod: Algod,
-  settlement?: string | undefined,
-): Promise<AuthorizationState> {
-  const lease = UptoPayment.leaseOfId(payment.transactionId)
-  const { payer, payTo } = payment
-  const [assetId, maxAmount] = [BigInt(payment.asset), BigInt(payment.amount)]
-  if (settlement !== undefined && /^[A-Z2-7]{52}$/.test(settlement)) {
-    const { state, transaction } = await algod.transactionDetails(settlement)
-    const isIts =
-      transaction !== undefined && UptoPayment.isTransfer({ payer, payTo, assetId, maxAmount, lease }, transaction)
-    if (isIts && state.type === 'confirmed') return { state: 'settled', amount: transaction.aamt ?? 0n }
-  }
-  const [firstValid, lastValid] = [BigInt(payment.firstValid), BigInt(payment.lastValid)]
-  if ((await algod.lastRound()) <= lastValid + settledRounds) return { state: 'open' }
-  for (let block = firstValid + 1n; block <= lastValid; block += blocksAtOnce) {
-    const last = block + blocksAtOnce - 1n < lastValid ? block + blocksAtOnce - 1n : lastValid
-    const rounds = Array.from({ length: Number(last - block) + 1 }, (_, index) => block + BigInt(index))
-    const found = await Promise.all(rounds.map((round) => algod.leaseInBlock(round, payer, lease)))
-    const used = found.find((one) => one !== undefined)
-    // The lease was used by another transaction of the buyer, so the authorization was never settled.
-    if (used !== undefined && (used.receiver !== payTo || used.assetId !== assetId)) return { state: 'expired' }
-    if (used !== undefined) return { state: 'settled', amount: used.amount }
-  }
-  return { state: 'expired' }
 }
