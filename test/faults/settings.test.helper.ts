@@ -31,7 +31,7 @@ export const maxTimeoutSeconds = 300
 
 /**
  * Longer, because another gate charges the stream of a killed one after 45 seconds, or 105 if its clock was ahead, and must
- * find the authorization valid: at 2.5 blocks a second, this time takes about 150 seconds.
+ * find the authorization valid. It is valid for 448 blocks, which take 180 seconds.
  */
 export const maxUsageSeconds = 1_000
 
