@@ -2,7 +2,9 @@
 
 import type { Algod } from '@latchkey/algod'
 import { BoundedMap } from '@latchkey/algorand'
+import { UptoPayment } from '@latchkey/x402-wire'
 import { PartyError } from '../../errors.js'
+import { BlockSearches } from './BlockSearches.js'
 
 /**
  * The state of a payment. `open`: signed, and may still be settled. `settled`: on the ledger. `expired`: can never be
@@ -310,20 +312,20 @@ export class PaymentLogError extends PartyError<PaymentLogErrorCode> {
 
 /** How many rounds back nodes find a transaction by its id. Blocks are searched for older transactions. */
 const lookupRounds = 1_000n
-/** How many blocks are requested concurrently. */
-export const blocksAtOnce = 16n
 /** A node this many rounds past a transaction's last valid round has seen it if it was ever confirmed. */
-export const settledRounds = 2n
+const settledRounds = 2n
 
 /**
  * Finds the state of a payment on the ledger. Returns `expired` only if that is certain: as many nodes as the quorum
  * report that they do not have the payment, and each of them is past its last valid round.
  *
+ * @param searches continues an earlier search of the blocks
  * @throws AlgodError if no node responds
  */
 export async function findPaymentState(
   { transactionId, ...payment }: Pick<Payment, 'transactionId' | 'firstValid' | 'lastValid'>,
   algod: Algod,
+  searches: BlockSearches = new BlockSearches(),
 ): Promise<PaymentState> {
   const [firstValid, lastValid] = [BigInt(payment.firstValid), BigInt(payment.lastValid)]
   // Most payments are already settled when they are looked up.
@@ -337,11 +339,50 @@ export async function findPaymentState(
   if (state.type === 'pending' || !isPast || past.length < algod.quorum) return 'open'
   const covering = past.filter((absence) => absence.round - firstValid < lookupRounds)
   if (covering.length >= algod.quorum) return 'expired'
-  for (let block = firstValid + 1n; block <= lastValid; block += blocksAtOnce) {
-    const last = block + blocksAtOnce - 1n < lastValid ? block + blocksAtOnce - 1n : lastValid
-    const rounds = Array.from({ length: Number(last - block) + 1 }, (_, index) => block + BigInt(index))
-    const found = await Promise.all(rounds.map((one) => algod.isInBlock(transactionId, one)))
-    if (found.includes(true)) return 'settled'
+  const isIn = async (round: bigint) => ((await algod.isInBlock(transactionId, round)) ? true : undefined)
+  return (await searches.find(transactionId, [firstValid + 1n, lastValid], isIn)) ? 'settled' : 'expired'
+}
+
+/** An authorization of the payment log, and the account that made it. */
+export type AuthorizedPayment = Pick<
+  Payment,
+  'transactionId' | 'payTo' | 'asset' | 'amount' | 'firstValid' | 'lastValid'
+> & {
+  readonly payer: string
+}
+
+/** The state of an authorization, and its charge in base units if it is settled. */
+export type AuthorizationState = { readonly state: PaymentState; readonly amount?: bigint }
+
+/**
+ * Finds the outcome of an authorization: the transfer that the seller reports, if the ledger has it and it is the
+ * authorized one, or, after the last valid round, the transaction with its lease in any block.
+ *
+ * @param searches continues an earlier search of the blocks
+ * @param settlement the transaction that the seller reports
+ * @throws AlgodError if no node responds, or too few have the blocks
+ */
+export async function findAuthorizationState(
+  payment: AuthorizedPayment,
+  algod: Algod,
+  searches: BlockSearches,
+  settlement?: string | undefined,
+): Promise<AuthorizationState> {
+  const lease = UptoPayment.leaseOfId(payment.transactionId)
+  const { payer, payTo } = payment
+  const [assetId, maxAmount] = [BigInt(payment.asset), BigInt(payment.amount)]
+  if (settlement !== undefined && /^[A-Z2-7]{52}$/.test(settlement)) {
+    const { state, transaction } = await algod.transactionDetails(settlement)
+    const isIts =
+      transaction !== undefined && UptoPayment.isTransfer({ payer, payTo, assetId, maxAmount, lease }, transaction)
+    if (isIts && state.type === 'confirmed') return { state: 'settled', amount: transaction.aamt ?? 0n }
   }
-  return 'expired'
+  const [firstValid, lastValid] = [BigInt(payment.firstValid), BigInt(payment.lastValid)]
+  if ((await algod.lastRound()) <= lastValid + settledRounds) return { state: 'open' }
+  const used = await searches.find(payment.transactionId, [firstValid + 1n, lastValid], (round) =>
+    algod.leaseInBlock(round, payer, lease),
+  )
+  // The lease was used by another transaction of the buyer, so the authorization was never settled.
+  if (used === undefined || used.receiver !== payTo || used.assetId !== assetId) return { state: 'expired' }
+  return { state: 'settled', amount: used.amount }
 }
