@@ -3,7 +3,7 @@
  * this process was killed. Buyers log each intent, each payment before it is signed, and each complete response.
  *
  * Modes: `load` buys until SIGTERM. `finish` buys nothing new and requests what is missing. `close` does the same, and
- * gives up purchases that are not paid for and whose seller has no fee budget left.
+ * gives up purchases that are not paid for and whose seller has no fee budget left. It signs nothing more for them.
  */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -59,6 +59,11 @@ process.on('SIGTERM', () => {
   isOver = true
 })
 
+/** Writes to the log of this process, with the time of the history. */
+function complain(text: string): void {
+  console.error(`${Math.round(Number(process.hrtime.bigint() / 1_000_000n))} ${text}`)
+}
+
 /** A buyer's log that records each payment before it is signed. */
 class WrittenPayments extends FilePayments {
   override add(payment: Payment): void {
@@ -83,7 +88,7 @@ async function send(purchase: string, input: RequestInfo | URL, init?: RequestIn
     const response = await fetch(`${gate}${pathname}${search}`, all)
     const receipt = receiptOf(response)
     if (response.status !== 200 && request.headers.has('PAYMENT-SIGNATURE')) {
-      console.error(`${purchase}: ${gate} responded with ${response.status}, ${reasonOf(response)}`)
+      complain(`${purchase}: ${gate} responded with ${response.status}, ${reasonOf(response)}`)
     }
     if (receipt?.success === false && receipt.errorMessage?.includes('is being served')) {
       history.add({ type: 'busy', transactionId: receipt.transaction })
@@ -179,9 +184,12 @@ class Shopper {
   #made = 0
   #wasRefused = false
 
+  /** Purchases with a payment come first, because their responses are held for minutes only. */
   constructor(buyer: Buyer, open: Purchase[]) {
+    const signed = buyer.payments.all().map(({ url }) => url)
+    const isSigned = ({ id }: Purchase): boolean => signed.some((url) => url.includes(id))
     this.#buyer = buyer
-    this.#open = open
+    this.#open = [...open.filter(isSigned), ...open.filter((purchase) => !isSigned(purchase))]
   }
 
   async run(): Promise<void> {
@@ -215,9 +223,14 @@ class Shopper {
     busy.delete(purchase.id)
     // Moves the purchase to the end, so others get their turn.
     this.#open.push(...this.#open.splice(this.#open.indexOf(purchase), 1))
-    if (mode === 'close' && (await this.#isOver(purchase))) {
-      history.add({ type: 'refused', purchase: purchase.id, reason: 'no fee budget' })
-      return this.#end(purchase)
+    if (mode === 'close' && purchase.payTo === payTos[0]) {
+      const end = await this.#endOf(purchase)
+      if (end === 'unpaid') {
+        history.add({ type: 'refused', purchase: purchase.id, reason: 'no fee budget' })
+        return this.#end(purchase)
+      }
+      // The buyer would sign another payment if the earlier ones have expired in the meantime.
+      if (end === 'undecided') return void (await sleep(Math.random() * 400))
     }
     let header = ''
     const pay = payingFetch(this.#buyer, {
@@ -237,7 +250,7 @@ class Shopper {
       if (response.status === 503 && purchase.payTo === payTos[0]) this.#wasRefused = true
     } catch (error) {
       const { name, message, cause } = error as Error
-      console.error(`${purchase.id} try ${purchase.tries}: ${name}: ${message}; ${String(cause)}`)
+      complain(`${purchase.id} try ${purchase.tries}: ${name}: ${message}; ${String(cause)}`)
       await sleep(Math.random() * 400)
     }
   }
@@ -249,15 +262,19 @@ class Shopper {
     await readAnswer(purchase.id, await send(purchase.id, urlOf(purchase), { ...init, headers: all }))
   }
 
-  /** Whether nothing signed for the purchase is settled or can be, and the seller has no fees left. */
-  async #isOver({ id, payTo }: Purchase): Promise<boolean> {
-    if (payTo !== payTos[0]) return false
+  /**
+   * What became of the payments for a purchase at the seller that has no fees left. `unpaid`: none is settled or can be.
+   * `undecided`: no node says so yet.
+   */
+  async #endOf({ id }: Purchase): Promise<'paid' | 'unpaid' | 'undecided'> {
     const own = this.#buyer.payments.all().filter(({ url }) => url.includes(id))
     try {
       const states = await Promise.all(own.map(({ transactionId }) => this.#buyer.lookUp(transactionId)))
-      return states.every((state) => state === 'expired')
-    } catch {
-      return false
+      if (states.includes('settled')) return 'paid'
+      return states.includes('open') ? 'undecided' : 'unpaid'
+    } catch (error) {
+      complain(`${id}: ${(error as Error).message}`)
+      return 'undecided'
     }
   }
 

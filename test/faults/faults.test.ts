@@ -37,7 +37,7 @@ const runs = shortRuns
   .map(({ claims, shortSeconds }) => ({ claims, length: Number(seconds ?? shortSeconds) }))
 const inAll = runs.reduce((sum, { length }) => sum + length, 0)
 
-test('faults', { timeout: 900_000 * runs.length + inAll * 2_000 }, async (t) => {
+test('faults', { timeout: 2_400_000 * runs.length + inAll * 2_000 }, async (t) => {
   const { lines } = await runInNamespaces(t, 'run', {
     FAULTS_RUNS: runs.map(({ claims, length }) => `${claims}:${length}`).join(','),
     FAULTS_SEED: seed,

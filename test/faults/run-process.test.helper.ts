@@ -49,8 +49,14 @@ const buyers = Number(setting('FAULTS_BUYERS'))
 const env = { FAULTS_PAUSE_MS: setting('FAULTS_PAUSE_MS') }
 /** Longer than an authorization of `maxUsageSeconds` is valid. */
 const roundsToExpire = 500
-/** How long buyers may take to complete their purchases once all faults are over. */
+/**
+ * Once all faults are over, buyers have time as long as a purchase ends in these minutes: how fast they are depends on the
+ * machine. A buyer that waits for something that never comes is ended after that.
+ */
 const lastChanceMs = 180_000
+/** How long a phase of the end takes at most. What is open then is reported. */
+const maxPhaseMs = 600_000
+const pollMs = 5_000
 
 /** Leases that are not renewed last for minutes. */
 const isRenewed = setting('FAULTS_LEASES') === 'renewed'
@@ -102,9 +108,20 @@ async function finish(cluster: Cluster, log: (text: string) => void): Promise<vo
     const calm = { FAULTS_DOUBLE_RATE: '0', FAULTS_REPEAT_RATE: '0' }
     for (const service of waiting) service.setEnv({ FAULTS_MODE: mode, ...calm })
     await Promise.all(waiting.map((service) => service.start()))
-    const giveUp = setTimeout(() => waiting.map((service) => service.kill()), lastChanceMs)
+    const startMs = performance.now()
+    let [lastMs, left] = [startMs, openNow()]
+    const poll = setInterval(() => {
+      const [nowMs, now] = [performance.now(), openNow()]
+      if (now < left) [lastMs, left] = [nowMs, now]
+      if (nowMs - lastMs < lastChanceMs && nowMs - startMs < maxPhaseMs) return
+      for (const service of waiting) void service.kill()
+    }, pollMs)
     await Promise.all(waiting.map((service) => service.ended()))
-    clearTimeout(giveUp)
+    clearInterval(poll)
+  }
+  const openNow = (): number => {
+    const lines = readLines(options.directory)
+    return buyers.reduce((sum, { name }) => sum + openIntents(lines, name).length, 0)
   }
   await Promise.all(buyers.map((service) => service.signal('SIGTERM')))
   await untilEnd('finish')

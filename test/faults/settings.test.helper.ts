@@ -29,7 +29,10 @@ export const dollarAssetId = 10_458_941n
 /** The timeout of a payment. A local ledger makes that many rounds in less than a minute. */
 export const maxTimeoutSeconds = 300
 
-/** Longer, because killed gates leave the charges of streams to others for minutes. */
+/**
+ * Longer, because another gate charges the stream of a killed one after 45 seconds, or 105 if its clock was ahead, and must
+ * find the authorization valid. It is valid for 448 blocks, which take 180 seconds.
+ */
 export const maxUsageSeconds = 1_000
 
 /** Opens the ledger through the nodes in this process's settings. */

@@ -18,6 +18,7 @@ import {
 import { type Chain, chainList } from '../../chain/Chain.js'
 import { OptionsError } from '../../errors.js'
 import * as Signer from '../../signer/Signer.js'
+import { BlockSearches } from '../store/BlockSearches.js'
 import {
   findAuthorizationState,
   findPaymentState,
@@ -145,6 +146,7 @@ export class Buyer {
   readonly #limits: Limits
   readonly #maxFeeMicroAlgos: bigint
   readonly #funds = new FundsCache()
+  readonly #searches = new BlockSearches()
 
   /**
    * @throws SignerError for a signer without an address
@@ -269,14 +271,15 @@ export class Buyer {
     }
     if (payment.state !== 'open') return payment.state
     if (UptoPayment.isId(transactionId)) return this.#lookUpCharge(payment, chain, settlement)
-    const state = await findPaymentState(payment, chain.algod)
+    const state = await findPaymentState(payment, chain.algod, this.#searches)
     if (state !== 'open') this.payments.update(transactionId, state)
     return state
   }
 
   async #lookUpCharge(payment: Payment, chain: Chain, settlement: string | undefined): Promise<PaymentState> {
     const { transactionId } = payment
-    const found = await findAuthorizationState({ ...payment, payer: this.address }, chain.algod, settlement)
+    const authorization = { ...payment, payer: this.address }
+    const found = await findAuthorizationState(authorization, chain.algod, this.#searches, settlement)
     if (found.state === 'expired') this.payments.update(transactionId, 'expired')
     if (found.state !== 'settled') return found.state
     const asset = await chain.asset(BigInt(payment.asset))

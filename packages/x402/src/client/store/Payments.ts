@@ -4,6 +4,7 @@ import type { Algod } from '@latchkey/algod'
 import { BoundedMap } from '@latchkey/algorand'
 import { UptoPayment } from '@latchkey/x402-wire'
 import { PartyError } from '../../errors.js'
+import { BlockSearches } from './BlockSearches.js'
 
 /**
  * The state of a payment. `open`: signed, and may still be settled. `settled`: on the ledger. `expired`: can never be
@@ -311,8 +312,6 @@ export class PaymentLogError extends PartyError<PaymentLogErrorCode> {
 
 /** How many rounds back nodes find a transaction by its id. Blocks are searched for older transactions. */
 const lookupRounds = 1_000n
-/** How many blocks are requested concurrently. */
-const blocksAtOnce = 16n
 /** A node this many rounds past a transaction's last valid round has seen it if it was ever confirmed. */
 const settledRounds = 2n
 
@@ -320,11 +319,13 @@ const settledRounds = 2n
  * Finds the state of a payment on the ledger. Returns `expired` only if that is certain: as many nodes as the quorum
  * report that they do not have the payment, and each of them is past its last valid round.
  *
+ * @param searches continues an earlier search of the blocks
  * @throws AlgodError if no node responds
  */
 export async function findPaymentState(
   { transactionId, ...payment }: Pick<Payment, 'transactionId' | 'firstValid' | 'lastValid'>,
   algod: Algod,
+  searches: BlockSearches = new BlockSearches(),
 ): Promise<PaymentState> {
   const [firstValid, lastValid] = [BigInt(payment.firstValid), BigInt(payment.lastValid)]
   // Most payments are already settled when they are looked up.
@@ -338,13 +339,8 @@ export async function findPaymentState(
   if (state.type === 'pending' || !isPast || past.length < algod.quorum) return 'open'
   const covering = past.filter((absence) => absence.round - firstValid < lookupRounds)
   if (covering.length >= algod.quorum) return 'expired'
-  for (let block = firstValid + 1n; block <= lastValid; block += blocksAtOnce) {
-    const last = block + blocksAtOnce - 1n < lastValid ? block + blocksAtOnce - 1n : lastValid
-    const rounds = Array.from({ length: Number(last - block) + 1 }, (_, index) => block + BigInt(index))
-    const found = await Promise.all(rounds.map((one) => algod.isInBlock(transactionId, one)))
-    if (found.includes(true)) return 'settled'
-  }
-  return 'expired'
+  const isIn = async (round: bigint) => ((await algod.isInBlock(transactionId, round)) ? true : undefined)
+  return (await searches.find(transactionId, [firstValid + 1n, lastValid], isIn)) ? 'settled' : 'expired'
 }
 
 /** An authorization of the payment log, and the account that made it. */
@@ -362,12 +358,14 @@ export type AuthorizationState = { readonly state: PaymentState; readonly amount
  * Finds the outcome of an authorization: the transfer that the seller reports, if the ledger has it and it is the
  * authorized one, or, after the last valid round, the transaction with its lease in any block.
  *
+ * @param searches continues an earlier search of the blocks
  * @param settlement the transaction that the seller reports
  * @throws AlgodError if no node responds, or too few have the blocks
  */
 export async function findAuthorizationState(
   payment: AuthorizedPayment,
   algod: Algod,
+  searches: BlockSearches,
   settlement?: string | undefined,
 ): Promise<AuthorizationState> {
   const lease = UptoPayment.leaseOfId(payment.transactionId)
@@ -381,14 +379,10 @@ export async function findAuthorizationState(
   }
   const [firstValid, lastValid] = [BigInt(payment.firstValid), BigInt(payment.lastValid)]
   if ((await algod.lastRound()) <= lastValid + settledRounds) return { state: 'open' }
-  for (let block = firstValid + 1n; block <= lastValid; block += blocksAtOnce) {
-    const last = block + blocksAtOnce - 1n < lastValid ? block + blocksAtOnce - 1n : lastValid
-    const rounds = Array.from({ length: Number(last - block) + 1 }, (_, index) => block + BigInt(index))
-    const found = await Promise.all(rounds.map((round) => algod.leaseInBlock(round, payer, lease)))
-    const used = found.find((one) => one !== undefined)
-    // The lease was used by another transaction of the buyer, so the authorization was never settled.
-    if (used !== undefined && (used.receiver !== payTo || used.assetId !== assetId)) return { state: 'expired' }
-    if (used !== undefined) return { state: 'settled', amount: used.amount }
-  }
-  return { state: 'expired' }
+  const used = await searches.find(payment.transactionId, [firstValid + 1n, lastValid], (round) =>
+    algod.leaseInBlock(round, payer, lease),
+  )
+  // The lease was used by another transaction of the buyer, so the authorization was never settled.
+  if (used === undefined || used.receiver !== payTo || used.assetId !== assetId) return { state: 'expired' }
+  return { state: 'settled', amount: used.amount }
 }
