@@ -319,7 +319,9 @@ function isSafe(request: NodeRequest): boolean {
  * takes that of the gateway for it.
  */
 function hasLeft({ socket }: NodeRequest): boolean {
-  return socket?.destroyed !== false
+  if (socket?.destroyed !== false) return true
+  // Node asks the system for the address when it is read, and a reset connection has none. A Unix socket never has.
+  return socket.remoteAddress === undefined && socket.localAddress !== undefined
 }
 
 /** The request target without the scheme and the host that a client may write in front. */
