@@ -175,7 +175,15 @@ test('connections switch protocols if they are free or paid, and only if the ser
 })
 
 test('refuses addresses and headers that cannot be used', () => {
-  for (const url of ['', 'ftp://x', 'http://user@x', 'http://:password@x', 'http://x:0', 'http://x/?a', 'http://x/#a']) {
+  for (const url of [
+    '',
+    'ftp://x',
+    'http://user@x',
+    'http://:password@x',
+    'http://x:0',
+    'http://x/?a',
+    'http://x/#a',
+  ]) {
     assert.throws(() => new Upstream({ url }), { code: 'invalid_option' }, url)
   }
   for (const headers of [{ Host: 'x' }, { Connection: 'x' }, { 'a b': 'x' }, { A: 'x\r\ny' }, { A: '' }]) {
