@@ -39,7 +39,7 @@ const assets = ['kmd/dist/derivation/romix.wasm']
  * than all of our code.
  */
 const seldomNeeded =
-  /avm\/dist\/|x402-wire\/dist\/|x402\/dist\/((server|facilitator)\/store\/|db\/|client\/|(sqlite|postgres|redis)\.js$)/
+  /avm\/dist\/|algorand\/dist\/(PostQuantum|internal\/Falcon)\.js$|x402-wire\/dist\/|x402\/dist\/((server|facilitator)\/store\/|db\/|client\/|(sqlite|postgres|redis)\.js$)/
 
 const isOftenNeeded = (id) => !seldomNeeded.test(id)
 
