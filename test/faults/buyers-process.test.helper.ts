@@ -109,7 +109,7 @@ async function send(purchase: string, input: RequestInfo | URL, init?: RequestIn
 }
 
 /**
- * Returns a response whose body fails when the signal aborts. Node ends a body that nobody reads yet, as if it were
+ * Returns a response whose body fails when the signal aborts. Node ends a body that is not read yet, as if it were
  * complete, and the payment would count as answered by nothing.
  */
 function withLimit(response: Response, signal: AbortSignal): Response {
