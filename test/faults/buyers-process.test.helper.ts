@@ -94,9 +94,8 @@ async function send(purchase: string, input: RequestInfo | URL, init?: RequestIn
       history.add({ type: 'busy', transactionId: receipt.transaction })
       busy.add(purchase)
     }
-    // Use the shop's URL: behind a load balancer, the gate is not visible. Not a copy, because Node cancels the body of
-    // a garbage-collected response.
-    return Object.defineProperty(response, 'url', { value: '' })
+    // Without a URL, the shop's counts: behind a load balancer, the gate is not visible.
+    return withLimit(response, signal)
   }
   const chosen = gates[Math.floor(Math.random() * gates.length)]!
   if (request.headers.has('PAYMENT-SIGNATURE') && Math.random() < doubleRate) {
@@ -107,6 +106,32 @@ async function send(purchase: string, input: RequestInfo | URL, init?: RequestIn
     }
   }
   return to(chosen)
+}
+
+/**
+ * Returns a response whose body fails when the signal aborts. Node ends a body that is not read yet, as if it were
+ * complete, and the payment would count as answered by nothing.
+ */
+function withLimit(response: Response, signal: AbortSignal): Response {
+  const { status, headers } = response
+  if (response.body === null) return new Response(null, { status, headers })
+  const reader = response.body.getReader()
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+  })
+  aborted.catch(() => {})
+  const body = new ReadableStream({
+    type: 'bytes',
+    pull: async (controller) => {
+      signal.throwIfAborted()
+      const { done, value } = await Promise.race([reader.read(), aborted])
+      if (!done) return controller.enqueue(new Uint8Array(value))
+      controller.close()
+      controller.byobRequest?.respond(0)
+    },
+    cancel: (reason) => reader.cancel(reason),
+  })
+  return new Response(body, { status, headers })
 }
 
 /** Returns why a gate refused a payment, for the log. */

@@ -44,9 +44,28 @@ const patienceMs = 60_000
 export async function closeBooks(market: Market): Promise<void> {
   const isDecided = async (): Promise<boolean> => (await settlements(market)).every(({ state }) => state !== 'pending')
   await until('no settlement is pending', isDecided)
+  await chargeStreams(market)
+  await until('no settlement is pending', isDecided)
   await post(market.nodeUrl, '/devnet/mine', { rounds: roundsToExpire })
   await until('no settlement is pending', isDecided)
   await recover(market)
+}
+
+/**
+ * Lets another gate of each seller charge the streams whose settlement is undecided, as after 90 seconds. They could not
+ * be charged after the last valid round.
+ */
+async function chargeStreams(market: Market): Promise<void> {
+  for (const seller of market.sellers) {
+    const isDone = async (): Promise<boolean> => (await seller.database.rows('metered_work')).length === 0
+    if (await isDone()) continue
+    market.work.add('sellers with open streams in the end')
+    await seller.database.abandonWork()
+    const gate = await openGate(market, seller, await seller.database.open())
+    const giveUpAt = performance.now() + patienceMs
+    while (!(await isDone()) && performance.now() < giveUpAt) await new Promise((resolve) => setTimeout(resolve, 100))
+    await gate.close()
+  }
 }
 
 /** Lets another gate of each seller take over what the first has not recorded, as after minutes. */
