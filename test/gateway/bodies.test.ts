@@ -20,7 +20,7 @@ import { tls } from '../x402/support/http2.test.helper.js'
 import { listen, openTrade } from '../x402/trade.test.helper.js'
 import { configure, paymentFor, peakMemory, startGateway } from './gateway.test.helper.js'
 
-const maxMemory = 100_000_000
+const maxMemory = 120_000_000
 /** A gateway that buffers a body of this length, or only half of it, uses more memory than the limit. */
 const bodyBytes = Number(process.env['LATCHKEY_GATEWAY_BYTES'] ?? 128 * 1024 ** 2)
 const block = Buffer.alloc(64 * 1024, 'a body without an end, in blocks that have a length of their own; ')

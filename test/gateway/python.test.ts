@@ -32,7 +32,7 @@ async function serveWithPython(t: TestContext, args: readonly string[]): Promise
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     log += text
   })
-  const port = await until('Python', () => /port (\d+) /.exec(output)?.[1])
+  const port = await until('Python', () => /port (\d+)\s/.exec(output)?.[1])
   return { url: `http://127.0.0.1:${port}`, log: () => log }
 }
 
