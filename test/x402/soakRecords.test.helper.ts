@@ -49,6 +49,17 @@ export async function closeBooks(market: Market): Promise<void> {
   await post(market.nodeUrl, '/devnet/mine', { rounds: roundsToExpire })
   await until('no settlement is pending', isDecided)
   await recover(market)
+  await endRequests(market)
+}
+
+/** Waits for gates that repeat the settlement of a stream, which another gate has charged meanwhile. */
+async function endRequests(market: Market): Promise<void> {
+  const giveUpAt = performance.now() + patienceMs
+  for (const { database } of market.sellers) {
+    const isServing = async (): Promise<boolean> =>
+      (await database.rows<{ state: string }>('claims')).some(({ state }) => state === 'serving')
+    while ((await isServing()) && performance.now() < giveUpAt) await new Promise((resolve) => setTimeout(resolve, 200))
+  }
 }
 
 /**
