@@ -43,7 +43,8 @@ export async function compareBooks(market: Market): Promise<Books> {
     const isLostStream = purchase.good === 'tail' && purchase.state === 'lost'
     return purchase.state !== 'delivered' && !excused.has(purchase) && !isLostStream
   })
-  const twice = paidTwice(settled)
+  // A stream that its buyer broke off is charged, and another payment buys another stream.
+  const twice = paidTwice(settled.filter((entry) => !cut.includes(entry)))
   const duplicates = [...doubleAnswers(purchases), ...doubleOrders(market, settled)]
   const usage = await compareUsage(market, { ledger, entries, rows })
   const problems = [
