@@ -52,6 +52,7 @@ const providers = {
   // The trading parties.
   signer: async ({ devnet }: World) => Signer.fromMnemonic((await devnet()).accounts[2]!.mnemonic),
   seller: async ({ devnet }: World) => (await devnet()).accounts[1]!.address,
+  payTo: async ({ devnet }: World) => (await devnet()).accounts[1]!.address,
   feePayer: async ({ devnet }: World) => Signer.fromMnemonic((await devnet()).accounts[0]!.mnemonic),
   facilitatorUrl: ({ facilitatorUrl }: World) => facilitatorUrl(),
   shopUrl: ({ shopUrl }: World) => shopUrl(),

@@ -55,6 +55,7 @@ export const codeRewrites: readonly (readonly [string | RegExp, string])[] = [
   [/'https:\/\/[a-z0-9]+\.example\.com'/g, 'facilitatorUrl'],
   ["'https://example.com/weather'", 'shopUrl'],
   ["'https://example.com/mcp'", 'paidToolsUrl'],
+  ['paymentGate({ payTo,', 'paymentGate({ chains: chain, payTo,'],
   // A key that the block itself created.
   ['signTransaction(transactionBytes)', 'signTransaction(transactionFrom(address))'],
   [/(\.listen\((?:'127\.0\.0\.1', )?)(?:40[0-9]{2}|7833)\b/g, '$10'],

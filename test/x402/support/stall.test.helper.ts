@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http'
 import { Server } from '@latchkey/http'
 import { createFacilitatorHandler, type Facilitator } from '@latchkey/x402/facilitator'
 import { paymentGate } from '@latchkey/x402/node'
-import type { GateOptions } from '@latchkey/x402/server'
+import type { GateOptions, Route } from '@latchkey/x402/server'
 import type { Market } from './market.test.helper.js'
 import { listen } from './shops.test.helper.js'
 
@@ -29,7 +29,7 @@ export async function openStall(
 }
 
 /** Returns routes that cost a cent each. */
-export function cents(market: Market, ...keys: string[]): GateOptions['routes'] {
+export function cents(market: Market, ...keys: string[]): { readonly [key: string]: Route } {
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
   return Object.fromEntries(keys.map((key) => [key, { accepts }]))
 }

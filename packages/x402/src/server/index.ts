@@ -59,8 +59,10 @@ export type {
   PaymentEvent,
   PaymentIdentifierOption,
   PaymentRequiredEvent,
+  PricedRoute,
   RefusedEvent,
   Route,
+  RouteAccept,
 } from './gate/GateOptions.js'
 export type { HeaderList } from './gate/responses.js'
 export { type SellerSettings, SettingsError, sellerSettings } from './gate/sellerSettings.js'

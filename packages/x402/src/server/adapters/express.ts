@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Gate } from '../gate/Gate.js'
+import { Gate } from '../gate/Gate.js'
+import type { GateOptions } from '../gate/GateOptions.js'
 import { checkGate } from '../routes/GateRequest.js'
 import { applyGate, type BufferOptions, type GateResult, mountedPath } from './applyGate.js'
+import { isGateOptions } from './gateSource.js'
 import { send } from './NodeMessage.js'
 
 export { type Payment, paymentOf } from '../exchange/Payment.js'
@@ -23,16 +25,33 @@ export type ExpressMiddleware = (
 type AcceptedSocket = { close: (code: number, reason: string) => void }
 
 /**
- * The gate as a middleware for Express 4 or 5. Routes are whole paths, or relative to where it is mounted. A WebSocket
- * route of `express-ws` is settled before its handler runs. A connection that is not paid for is closed with the code
- * 4402.
+ * Opens a gate, and returns it as a middleware for Express 4 or 5. Routes are whole paths, or relative to where it is
+ * mounted. A WebSocket route of `express-ws` is settled before its handler runs. A connection that is not paid for is
+ * closed with the code 4402.
+ *
+ * @throws what `Gate.open` throws
+ * @example
+ * app.use(await paymentGate({ payTo, facilitators: url, routes: { 'GET /weather': '$0.01' } }))
+ */
+export function paymentGate(options: GateOptions & BufferOptions): Promise<ExpressMiddleware>
+/**
+ * Returns a gate that is open as a middleware for Express 4 or 5.
  *
  * @throws OptionsError if `gate` is not a gate
  * @example
  * app.use(paymentGate(gate))
  */
-export function paymentGate(gate: Gate, options: BufferOptions = {}): ExpressMiddleware {
+export function paymentGate(gate: Gate, options?: BufferOptions): ExpressMiddleware
+export function paymentGate(
+  gate: Gate | (GateOptions & BufferOptions),
+  options: BufferOptions = {},
+): ExpressMiddleware | Promise<ExpressMiddleware> {
+  if (isGateOptions(gate)) return Gate.open(gate).then((opened) => middleware(opened, gate))
   checkGate(gate)
+  return middleware(gate, options)
+}
+
+function middleware(gate: Gate, options: BufferOptions): ExpressMiddleware {
   const pass = async (request: ExpressRequest, response: ServerResponse): Promise<GateResult> => {
     const { ws } = request as { ws?: AcceptedSocket | null }
     if (ws !== undefined && ws !== null) return passWebSocket(request, response, ws)

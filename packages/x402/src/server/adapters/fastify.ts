@@ -1,10 +1,12 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { OptionsError } from '../../errors.js'
-import type { Gate } from '../gate/Gate.js'
+import { Gate } from '../gate/Gate.js'
+import type { GateOptions } from '../gate/GateOptions.js'
 import { mergeHeader } from '../gate/responses.js'
 import { checkGate } from '../routes/GateRequest.js'
 import { depthOf } from '../routes/RouteTable.js'
 import { applyGate, type BufferOptions, type GateResult, pathOf } from './applyGate.js'
+import { isGateOptions } from './gateSource.js'
 import { type NodeRequest, type NodeResponse, send } from './NodeMessage.js'
 
 export { type Payment, paymentOf } from '../exchange/Payment.js'
@@ -37,26 +39,32 @@ type Hooks = {
 }
 
 /**
- * The gate as a Fastify hook, on the app or on one of its plugins. Call it before the routes are added. Keys are whole
- * paths, or relative to the prefix of the plugin. WebSocket routes of `@fastify/websocket` are settled before their
- * handlers run. The app does not start if no key can match a route that the gate covers.
+ * Adds a gate as a Fastify hook, on the app or on one of its plugins. Call it before the routes are added. Keys are
+ * whole paths, or relative to the prefix of the plugin. WebSocket routes of `@fastify/websocket` are settled before their
+ * handlers run. The app does not start if no key can match a route that the gate covers, or if a gate that is passed by
+ * its options cannot be opened.
  *
  * @throws OptionsError if `gate` is not a gate
  * @example
- * paymentGate(app, gate)
+ * paymentGate(app, { payTo, facilitators: url, routes: { 'GET /weather': '$0.01' } })
  * app.get('/weather', () => ({ weather: 'sunny' }))
  */
-export function paymentGate(app: FastifyApp, gate: Gate, options: BufferOptions = {}): void {
-  checkGate(gate)
+export function paymentGate(app: FastifyApp, gate: Gate | GateOptions, options: BufferOptions = {}): void {
+  if (!isGateOptions(gate)) checkGate(gate)
+  // Hooks are added now, because routes that are added before them would be free.
+  const opening = isGateOptions(gate) ? Gate.open(gate) : Promise.resolve(gate as Gate)
+  // The error goes to `onReady`.
+  opening.catch(() => {})
   const addHook = <Name extends keyof Hooks>(name: Name, hook: Hooks[Name]): unknown =>
     app.addHook(name as never, hook as never)
   const depth = depthOf(app.prefix)
-  let isUsed = false
+  const urls = new Set<string>()
   addHook('onRoute', ({ url }) => {
-    isUsed ||= gate.mayMatch(url, depth)
+    urls.add(url)
   })
   addHook('onReady', async () => {
-    if (isUsed) return
+    const opened = await opening
+    if ([...urls].some((url) => opened.mayMatch(url, depth))) return
     const where = app.prefix === '' ? 'the app' : `the prefix ${app.prefix}`
     const hint =
       'Call paymentGate before the routes, in the same plugin; keys are whole paths, or relative to its prefix.'
@@ -68,7 +76,14 @@ export function paymentGate(app: FastifyApp, gate: Gate, options: BufferOptions 
     const sent = hasEmptyParameter(request) ? fillSegments(pathOf(url)) : pathOf(originalUrl)
     const path = { path: pathOf(url), depth, sent, targets: [url, originalUrl] }
     const outerHeaders = { ...reply.getHeaders() } as OutgoingHttpHeaders
-    const result = await applyGate({ gate, request: request.raw, response: reply.raw, path, options, outerHeaders })
+    const result = await applyGate({
+      gate: await opening,
+      request: request.raw,
+      response: reply.raw,
+      path,
+      options,
+      outerHeaders,
+    })
     if (result.type === 'next') return result
     if (result.type === 'closed') reply.hijack()
     else if (result.isHeld) await sendHeld(reply, outerHeaders, result.response)
@@ -83,8 +98,9 @@ export function paymentGate(app: FastifyApp, gate: Gate, options: BufferOptions 
       else result.run(done)
     }, done)
   })
+  const hasCors = isGateOptions(gate) ? (gate.cors ?? false) !== false : gate.hasCors
   // Hooks of a plugin run only for its routes, and a browser's preflight has a method without a route.
-  if (gate.hasCors && app.prefix !== '' && !app.hasRoute({ method: 'OPTIONS', url: `${app.prefix}/*` })) {
+  if (hasCors && app.prefix !== '' && !app.hasRoute({ method: 'OPTIONS', url: `${app.prefix}/*` })) {
     app.options('/*', (_, reply) => reply.callNotFound())
   }
 }

@@ -4,9 +4,11 @@ import { captureDirect, watchDelivery } from '#node-response'
 import { warn } from '../../errors.js'
 import { isSentOnce } from '../exchange/Admission.js'
 import { hasPassed, notePassed, sharePayment } from '../exchange/Payment.js'
-import type { Gate } from '../gate/Gate.js'
+import { Gate } from '../gate/Gate.js'
+import type { GateOptions } from '../gate/GateOptions.js'
 import { json } from '../gate/responses.js'
 import { checkGate, isUpgradeRequest, tryNewRequest } from '../routes/GateRequest.js'
+import { isGateOptions } from './gateSource.js'
 import { type HonoContext, nodeBindings, pathOfContext } from './honoContext.js'
 import { Overlay } from './Overlay.js'
 import { defaultMaxBytes, failedResponse, grantedResponse, paidResponse } from './paidResponse.js'
@@ -27,16 +29,35 @@ export type HonoGateOptions = {
 }
 
 /**
- * The gate as a Hono middleware. Keys are whole paths, or relative to where the gate is mounted: by `route()`,
- * `basePath()`, `use(path)`, and on Node by `mount()`. On other runtimes, an app mounted by `mount()` needs the gate's
- * option `basePath`. WebSockets are settled before their handlers run.
+ * Opens a gate, and returns it as a Hono middleware. Keys are whole paths, or relative to where the gate is mounted: by
+ * `route()`, `basePath()`, `use(path)`, and on Node by `mount()`. On other runtimes, an app mounted by `mount()` needs
+ * the gate's option `basePath`. WebSockets are settled before their handlers run.
+ *
+ * @throws what `Gate.open` throws
+ * @example
+ * const app = new Hono()
+ * app.use(await paymentGate({ payTo, facilitators: url, routes: { 'GET /weather': '$0.01' } }))
+ * app.get('/weather', (context) => context.json({ weather: 'sunny' }))
+ */
+export function paymentGate(options: GateOptions & HonoGateOptions): Promise<HonoMiddleware>
+/**
+ * Returns a gate that is open as a Hono middleware.
  *
  * @throws OptionsError if `gate` is not a gate
  * @example
  * const app = new Hono().use(paymentGate(gate)).get('/weather', (context) => context.json({ weather: 'sunny' }))
  */
-export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGateOptions = {}): HonoMiddleware {
+export function paymentGate(gate: Gate, options?: HonoGateOptions): HonoMiddleware
+export function paymentGate(
+  gate: Gate | (GateOptions & HonoGateOptions),
+  options: HonoGateOptions = {},
+): HonoMiddleware | Promise<HonoMiddleware> {
+  if (isGateOptions(gate)) return Gate.open(gate).then((opened) => middleware(opened, gate))
   checkGate(gate)
+  return middleware(gate, options)
+}
+
+function middleware(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGateOptions): HonoMiddleware {
   return async (context, next) => {
     const { raw } = context.req
     const { path, url } = pathOfContext(context)

@@ -1,10 +1,12 @@
 /** The gate in front of a listener of `node:http` or `node:http2`, and in front of WebSockets. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { warn } from '../../errors.js'
-import type { Gate } from '../gate/Gate.js'
+import { Gate } from '../gate/Gate.js'
+import type { GateOptions } from '../gate/GateOptions.js'
 import { json } from '../gate/responses.js'
 import { checkGate } from '../routes/GateRequest.js'
 import { applyGate, type BufferedResponse, type BufferOptions, mountedPath } from './applyGate.js'
+import { isGateOptions } from './gateSource.js'
 import { type NodeRequest, type NodeResponse, send } from './NodeMessage.js'
 
 export { type Payment, paymentOf } from '../exchange/Payment.js'
@@ -24,13 +26,14 @@ export type GateListener<Request extends NodeRequest, Response extends NodeRespo
 export type GatedListener = (request: NodeRequest, response: NodeResponse) => Promise<void>
 
 /**
- * Puts the gate in front of a listener of `node:http` or `node:http2`. If the listener throws, or its promise rejects,
- * before it has ended its response, the response is 500 and nothing is charged.
+ * Opens a gate, and puts it in front of a listener of `node:http` or `node:http2`. If the listener throws, or its
+ * promise rejects, before it has ended its response, the response is 500 and nothing is charged.
  *
- * @throws OptionsError if `gate` is not a gate
+ * @throws what `Gate.open` throws
  * @example
+ * const options = { payTo, facilitators: url, routes: { 'GET /weather': '$0.01' } }
  * const server = createServer(
- *   paymentGate(gate, (request, response) => {
+ *   await paymentGate(options, (request, response) => {
  *     // What is not paid for comes here, too.
  *     if (request.method === 'GET' && request.url === '/weather') response.end('sunny')
  *     else response.writeHead(404).end()
@@ -41,23 +44,57 @@ export function paymentGate<
   Request extends NodeRequest = IncomingMessage,
   Response extends NodeResponse = ServerResponse,
 >(
+  options: GateOptions & BufferOptions,
+  listener: GateListener<Request, Response>,
+): Promise<GatedListener & GateListener<Request, Response>>
+/**
+ * Puts a gate that is open in front of a listener of `node:http` or `node:http2`.
+ *
+ * @throws OptionsError if `gate` is not a gate
+ * @example
+ * const server = createServer(paymentGate(gate, (request, response) => response.end('sunny')))
+ */
+export function paymentGate<
+  Request extends NodeRequest = IncomingMessage,
+  Response extends NodeResponse = ServerResponse,
+>(
   gate: Gate,
   listener: GateListener<Request, Response>,
+  options?: BufferOptions,
+): GatedListener & GateListener<Request, Response>
+export function paymentGate(
+  gate: Gate | (GateOptions & BufferOptions),
+  listener: GateListener<never, never>,
   options: BufferOptions = {},
-): GatedListener & GateListener<Request, Response> {
+): GatedListener | Promise<GatedListener> {
+  const handler = listener as GateListener<NodeRequest, NodeResponse>
+  if (isGateOptions(gate)) return Gate.open(gate).then((opened) => gatedListener(opened, handler, gate))
   checkGate(gate)
-  const { onError = warn } = options
-  return async (request: NodeRequest, response: NodeResponse) => {
+  return gatedListener(gate, handler, options)
+}
+
+function gatedListener(
+  gate: Gate,
+  listener: GateListener<NodeRequest, NodeResponse>,
+  { onError = warn, ...options }: BufferOptions,
+): GatedListener {
+  return async (request, response) => {
     let buffered: BufferedResponse | undefined
     try {
-      const result = await applyGate({ gate, request, response, path: mountedPath(request), options })
+      const result = await applyGate({
+        gate,
+        request,
+        response,
+        path: mountedPath(request),
+        options: { ...options, onError },
+      })
       if (result.type === 'closed') return
       if (result.type === 'response') {
         await send(response, result.response)
         return
       }
       buffered = result.buffered
-      const handle = (): unknown => listener(request as Request, response as Response)
+      const handle = (): unknown => listener(request, response)
       await (result.run === undefined ? handle() : result.run(handle))
     } catch (error) {
       onError(error)

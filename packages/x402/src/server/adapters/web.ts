@@ -3,9 +3,11 @@
 import { OptionsError, warn } from '../../errors.js'
 import { isSentOnce } from '../exchange/Admission.js'
 import { forgetPassed, hasPassed, notePassed, sharePayment } from '../exchange/Payment.js'
-import type { Gate } from '../gate/Gate.js'
+import { Gate } from '../gate/Gate.js'
+import type { GateOptions } from '../gate/GateOptions.js'
 import { json, unavailable } from '../gate/responses.js'
 import { checkGate, isUpgradeRequest, tryNewRequest } from '../routes/GateRequest.js'
+import { isGateOptions } from './gateSource.js'
 import { Overlay } from './Overlay.js'
 import { defaultMaxBytes, failedResponse, grantedResponse, paidResponse } from './paidResponse.js'
 
@@ -16,8 +18,14 @@ export type WebHandler<Args extends [request: Request, ...rest: unknown[]]> = (
   ...args: Args
 ) => Response | Promise<Response>
 
-/** A gate, or a function that opens it with the first request and gets the arguments of the handler. */
-export type GateSource<Args extends [request: Request, ...rest: unknown[]]> = Gate | ((...args: Args) => Promise<Gate>)
+/**
+ * A gate, the options of one, or a function that opens it and gets the arguments of the handler. Options and functions
+ * are used with the first request.
+ */
+export type GateSource<Args extends [request: Request, ...rest: unknown[]]> =
+  | Gate
+  | GateOptions
+  | ((...args: Args) => Promise<Gate>)
 
 const reportEveryMs = 60_000
 
@@ -56,10 +64,11 @@ export type WebGateOptions<Args extends [request: Request, ...rest: unknown[]] =
  * Puts the gate in front of a handler. The payment is settled after the handler succeeds; a handler that throws, or
  * responds with a status of 400 or more, costs nothing.
  *
- * @throws OptionsError if `gate` is neither a gate nor a function
+ * @throws OptionsError if `gate` is neither a gate, nor options, nor a function
  * @example
  * // app/weather/route.js of a Next.js app
- * const GET = paymentGate(gate, async () => Response.json({ weather: 'sunny' }))
+ * const options = { payTo, facilitators: url, routes: { 'GET /weather': '$0.01' } }
+ * const GET = paymentGate(options, async () => Response.json({ weather: 'sunny' }))
  */
 export function paymentGate<Args extends [request: Request, ...rest: unknown[]]>(
   gate: GateSource<Args>,
@@ -91,8 +100,9 @@ export function paymentGate<Args extends [request: Request, ...rest: unknown[]]>
 
 /** Opens the gate once. A gate that could not be opened is opened again with the next request. */
 function gateOpener<Args extends [request: Request, ...rest: unknown[]]>(
-  gate: GateSource<Args>,
+  source: GateSource<Args>,
 ): (...args: Args) => Promise<Gate> {
+  const gate = isGateOptions(source) ? () => Gate.open(source) : source
   if (typeof gate !== 'function') {
     checkGate(gate)
     return async () => gate

@@ -3,7 +3,7 @@ import { SignedReceipt } from '@latchkey/algorand'
 import { OfferReceipt, type SettleResponse } from '@latchkey/x402-wire'
 import { OptionsError, PartyError } from '../../errors.js'
 import type { ReceiptFields, ReceiptSigner } from '../../signer/ReceiptSigner.js'
-import type { GateOptions } from '../gate/GateOptions.js'
+import type { CompleteOptions } from '../gate/completeOptions.js'
 import type { PaidRequest } from './PaidRequest.js'
 
 /** A paid response waits this long for its receipt, and is then sent without one. */
@@ -34,7 +34,7 @@ export class SignedReceipts {
    * @throws OptionsError
    */
   static of(
-    { receipts, origin, routes }: Pick<GateOptions, 'receipts' | 'origin' | 'routes'>,
+    { receipts, origin, routes }: Pick<CompleteOptions, 'receipts' | 'origin' | 'routes'>,
     onError: (error: unknown) => void,
   ): SignedReceipts | undefined {
     if (receipts === undefined) return undefined

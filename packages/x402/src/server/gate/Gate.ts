@@ -35,6 +35,7 @@ import { type PaidRoute, PaidRoutes, RouteError } from '../routes/RouteTable.js'
 import { SalesRecovery } from '../sales/SalesRecovery.js'
 import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
 import { SalesLog } from '../store/Sales.js'
+import { type CompleteOptions, completeOptions } from './completeOptions.js'
 import { decidingHooks, hookRequest, protectedRequest } from './DecidingHooks.js'
 import { type EventPayment, eventRequest, GateEvents, Notifications } from './GateEvents.js'
 import {
@@ -69,15 +70,14 @@ const noPayment = 'Payment required'
  * Decides which requests require payment, and has their payments verified and settled.
  *
  * @example
- * const accepts = { network: 'testnet', price: '$0.01', payTo }
- * const gate = await Gate.open({ routes: { 'GET /weather': { accepts } }, chains: chain, facilitators: url })
+ * const gate = await Gate.open({ routes: { 'GET /weather': '$0.01' }, payTo, facilitators: url })
  */
 export class Gate {
   readonly #routes: PaidRoutes
   readonly #discovery: ReadonlyMap<string, RouteDiscovery>
   /** The routes whose purchases buyers may or must name. */
   readonly #identifiers = new Map<string, PaymentIdentifierOption>()
-  readonly #options: GateOptions
+  readonly #options: CompleteOptions
   readonly #facilitators: Facilitators
   readonly #requirements: Requirements
   readonly #claims: ClaimStore
@@ -94,7 +94,7 @@ export class Gate {
   readonly #signedOffers: SignedOffers | undefined
   readonly #onError: (error: unknown) => void
 
-  private constructor(options: GateOptions) {
+  private constructor(options: CompleteOptions) {
     this.#options = { ...options, origin: originOf(options.origin) }
     this.#onError = safely(options.onError ?? warn)
     if (options.routes === undefined) throw new RouteError('', 'routes is not set')
@@ -156,14 +156,17 @@ export class Gate {
    * @throws RouteError for a route that no request can match
    * @throws FacilitatorError for the address of a facilitator that cannot be used
    * @throws OptionsError for an option that cannot be used
+   * @throws ChainError for a network that cannot be used
+   * @throws AlgodError if the network is local and no node responds
    * @throws PaywallError for options that cannot produce a page
    */
   static async open(options: GateOptions): Promise<Gate> {
-    const gate = new Gate(options)
+    const complete = await completeOptions(options)
+    const gate = new Gate(complete)
     if (gate.#claims instanceof MemoryClaims && isReplica()) gate.#warn(memoryClaimsWarning)
     if (gate.#passes?.warning !== undefined) gate.#warn(gate.#passes.warning)
     await gate.#facilitators.refresh()
-    for (const [key, route] of Object.entries(options.routes)) {
+    for (const [key, route] of Object.entries(complete.routes)) {
       for (const accept of acceptsOf(route, key)) await gate.#check(key, route, accept)
       await gate.#checkHeader(key, route)
     }
@@ -399,7 +402,7 @@ export class Gate {
     return this.#respond(request.request, responses.paymentRequired({ ...required, error }, message))
   }
 
-  #recoveryOf({ chains, onSettled }: GateOptions): SalesRecovery | undefined {
+  #recoveryOf({ chains, onSettled }: CompleteOptions): SalesRecovery | undefined {
     const store = this.#claims.sales
     if (store === undefined) return undefined
     const [events, log, onError] = [this.#events, this.#sales, this.#onError]
@@ -413,7 +416,7 @@ export class Gate {
     })
   }
 
-  #usageRecoveryOf({ chains, routes }: GateOptions): UsageRecovery | undefined {
+  #usageRecoveryOf({ chains, routes }: CompleteOptions): UsageRecovery | undefined {
     const { usage: store } = this.#claims
     const isByUsage = Object.entries(routes).some(([key, route]) =>
       acceptsOf(route, key).some((accept) => schemeOf(accept) === 'upto'),

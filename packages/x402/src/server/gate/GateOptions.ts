@@ -8,7 +8,7 @@ import { type FacilitatorClient, httpFacilitator } from '../exchange/Facilitator
 import type { Payment } from '../exchange/Payment.js'
 import type { CustomPaywall } from '../paywall/Paywall.js'
 import type { DiscoveryOptions } from '../routes/openApi.js'
-import type { Accept } from '../routes/Requirements.js'
+import type { Accept, UpToPrice } from '../routes/Requirements.js'
 import { type DescribedRoute, RouteDiscovery } from '../routes/RouteDiscovery.js'
 import type { ClaimStore } from '../store/Claims.js'
 import type { DecidingHooks } from './DecidingHooks.js'
@@ -80,6 +80,15 @@ export type Route = DescribedRoute & {
   readonly passes?: PassOptions | false | undefined
 }
 
+/** A way to pay that is paid to the gate's `payTo`, unless it names a payee. */
+export type RouteAccept = Omit<Accept, 'payTo'> & { readonly payTo?: Accept['payTo'] | undefined }
+
+/** A route as `Gate.open` takes it: a price, or a {@link Route} whose payee may be that of the gate. */
+export type PricedRoute =
+  | Money
+  | UpToPrice
+  | (Omit<Route, 'accepts'> & { readonly accepts: RouteAccept | readonly RouteAccept[] })
+
 /** Whether buyers may or must name their purchases, by the extension `payment-identifier`. */
 export type PaymentIdentifierOption = 'optional' | 'required'
 
@@ -126,9 +135,15 @@ type AllHooks = GateHooks & DecidingHooks<Route>
 export type GateOptions = AllHooks & {
   /**
    * Routes by method and path: `GET /weather`, `/reports/:id`, `/files/*`. A path is the whole path that clients send,
-   * or relative to where the gate is mounted.
+   * or relative to where the gate is mounted. A route is a price such as `$0.01`, or has further options.
    */
-  routes: { readonly [key: string]: Route }
+  routes: { readonly [key: string]: PricedRoute }
+  /**
+   * The address that is paid by routes that name none.
+   *
+   * @default each route names its own
+   */
+  payTo?: Accept['payTo'] | undefined
   /**
    * The prefix that is removed from paths before the gate sees them, such as `/api`: by a proxy, or by a framework that
    * does not report the prefix. `/` means that there is none.
@@ -139,8 +154,19 @@ export type GateOptions = AllHooks & {
   basePath?: string | undefined
   /** Addresses or clients of facilitators. The first one that serves a network is preferred. */
   facilitators: string | FacilitatorClient | readonly (string | FacilitatorClient)[]
-  /** The networks to accept payments on. */
-  chains: Chain | readonly Chain[]
+  /**
+   * The network to accept payments on: `testnet`, `mainnet`, `betanet`, `local` for a node at its usual address, or a
+   * CAIP-2 id. For other nodes, or several networks, pass `chains`.
+   *
+   * @default 'testnet'
+   */
+  network?: string | undefined
+  /**
+   * The networks to accept payments on, opened by `Chain.open`.
+   *
+   * @default the one that `network` names
+   */
+  chains?: Chain | readonly Chain[] | undefined
   /**
    * Stores which payments have already opened a request, shared by all replicas.
    *
@@ -384,7 +410,13 @@ export function routeError(key: string, error: Error): GateError {
 const maxHeaderBytes = 3_500
 
 /** The descriptions of the routes, by their keys. */
-export function discoveryOf({ routes, service }: GateOptions): ReadonlyMap<string, RouteDiscovery> {
+export function discoveryOf({
+  routes,
+  service,
+}: {
+  readonly routes: { readonly [key: string]: Route }
+  readonly service?: Discovery.Service | undefined
+}): ReadonlyMap<string, RouteDiscovery> {
   const read = ([key, route]: [string, Route]): [string, RouteDiscovery] => {
     try {
       return [key, new RouteDiscovery(key, route ?? {}, service)]
