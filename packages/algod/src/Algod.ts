@@ -212,7 +212,7 @@ export class Algod {
     let result: SubmitResult | undefined
     const read = (response: NodeResponse): boolean => {
       const one = readSubmission(response)
-      const isFinal = one.type === 'refused' && one.code === 'other'
+      const isFinal = one.type === 'refused' && isRejection(one.code)
       // An acceptance is the strongest result, followed by a refusal that may stem from another node's acceptance.
       if (result === undefined || one.type === 'accepted' || (result.type === 'refused' && !isFinal)) result = one
       if (isFinal) refusals++
@@ -225,7 +225,7 @@ export class Algod {
     try {
       await this.#pool.each(submission(group), read, { onFailure })
       if (result!.type !== 'refused') return result!
-      const isByTooFew = result!.code === 'other' && refusals < this.quorum
+      const isByTooFew = isRejection(result!.code) && refusals < this.quorum
       return { ...result!, isAmbiguous: isAmbiguous || isByTooFew }
     } catch (error) {
       if (!(error instanceof AlgodError)) throw error

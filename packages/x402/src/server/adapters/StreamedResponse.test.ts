@@ -187,3 +187,46 @@ test('a pass request is used up if the handler breaks off because the client lef
     assert.deepEqual(log, ['settle without a copy'])
   }
 })
+
+test('a request that is sent once is charged if the handler breaks off because the client stopped reading', async (t) => {
+  const reactions: ((own: ServerResponse) => void)[] = [
+    (own) => void setTimeout(() => own.destroy(), 50),
+    (own) => void setTimeout(() => own.destroy(new Error('too slow')), 50),
+    (own) => void own.setTimeout(50, () => void own.destroy()),
+  ]
+  for (const react of reactions) {
+    const handler: Handler = (own) => {
+      const piece = Buffer.alloc(64 * 1024)
+      const more = (): void => {
+        while (own.write(piece)) {}
+      }
+      own.on('drain', more)
+      more()
+      // The buffers of both sides are full when the client, which reads nothing, has made the last write wait.
+      let lengthBefore = -1
+      const timer = setInterval(() => {
+        if (own.writableLength === lengthBefore) {
+          clearInterval(timer)
+          react(own)
+        }
+        lengthBefore = own.writableLength
+      }, 100)
+    }
+    const { response, over, log } = await open(t, handler, { untilMs: 0, requestsLeft: 1 })
+    response.pause()
+    await over
+    assert.deepEqual(log, ['settle without a copy'])
+    response.destroy()
+  }
+})
+
+test('a handler that breaks off while its client reads has failed', async (t) => {
+  const handler: Handler = (own) => {
+    own.write(Buffer.alloc(256 * 1024))
+    own.once('drain', () => own.destroy())
+  }
+  const { response, over, log } = await open(t, handler, { untilMs: 0, requestsLeft: 1 })
+  response.resume()
+  await over
+  assert.deepEqual(log, ['cancel'])
+})

@@ -241,11 +241,11 @@ export class StreamedResponse {
 
   /**
    * The response ends before its end. Handlers break off when the client leaves, which they may learn before the
-   * response is closed. The client then has what it wanted, and the handler has not failed.
+   * response is closed, or when it stops reading. The client then has what it wanted, and the handler has not failed.
    */
   #breakOff(): void {
     const { admission, onError } = this.#options
-    if (isSentOnce(admission) && this.#hasClientLeft) admission.settle(undefined).catch(onError)
+    if (isSentOnce(admission) && (this.#hasClientLeft || this.#isUnread)) admission.settle(undefined).catch(onError)
     else this.#cancel()
   }
 
@@ -256,6 +256,12 @@ export class StreamedResponse {
     if ('stream' in response) return response.stream.closed || response.stream.destroyed
     const { readableEnded, errored, destroyed } = request.socket
     return readableEnded || errored instanceof Error || destroyed
+  }
+
+  /** Whether the response waits for a client that does not read. */
+  get #isUnread(): boolean {
+    const { response } = this.#options
+    return 'stream' in response ? response.stream.writableNeedDrain : this.#response.writableNeedDrain
   }
 
   #take(chunk: unknown, encoding: unknown): void {

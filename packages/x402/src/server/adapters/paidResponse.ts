@@ -126,12 +126,9 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
       else if (hasLeft(false)) settle(undefined)
       else cancel()
     },
-    onFailure: (isGone) => {
-      if (hasLeft(isGone)) {
-        settle(undefined)
-        return
-      }
-      cancel()
+    onFailure: (isUnread) => {
+      if (hasLeft(isUnread)) settle(undefined)
+      else cancel()
       // If a body fails at its start, `@hono/node-server` sends the part as if it were complete.
       cutDirect(bindings)
     },

@@ -128,3 +128,40 @@ test('drain reads pieces that the host does not request', async () => {
   await over
   assert.deepEqual(log, ['end a 1'])
 })
+
+test('a source that fails while its pieces are not read reports that, and one that fails otherwise does not', async () => {
+  const stalled = open()
+  const reader = stalled.body.getReader()
+  stalled.write('a')
+  await reader.read()
+  stalled.write('b')
+  stalled.fail()
+  await stalled.over
+  assert.deepEqual(stalled.log, ['failure true'])
+  await assert.rejects(reader.read(), /broken/)
+
+  const read = open()
+  const other = read.body.getReader()
+  read.write('a')
+  await other.read()
+  const pending = other.read()
+  await new Promise((resolve) => setImmediate(resolve))
+  read.fail()
+  await assert.rejects(pending, /broken/)
+  assert.deepEqual(read.log, ['failure false'])
+
+  const atOnce = open()
+  const third = atOnce.body.getReader()
+  const first = third.read()
+  await new Promise((resolve) => setImmediate(resolve))
+  atOnce.write('a')
+  atOnce.fail()
+  await first
+  await assert.rejects(third.read(), /broken/)
+  assert.deepEqual(atOnce.log, ['failure false'])
+
+  const unsent = open()
+  unsent.fail()
+  await assert.rejects(unsent.body.getReader().read(), /broken/)
+  assert.deepEqual(unsent.log, ['failure false'])
+})

@@ -8,10 +8,10 @@ export type WebStreamOptions = {
   /** Called once, when the whole body was read, with a copy of it, unless it is too long. */
   readonly onEnd: (copy: Uint8Array<ArrayBuffer> | undefined, bytes: number) => void
   /**
-   * Called once instead of `onEnd`: there will be no complete body, or none that can be held for a client that has left
-   * (`isGone`).
+   * Called once instead of `onEnd`: there will be no complete body, or none that can be held. `isUnread` tells whether
+   * that is the client's doing: it has left, or did not read when the source failed.
    */
-  readonly onFailure: (isGone: boolean) => void
+  readonly onFailure: (isUnread: boolean) => void
   /** Called when the client leaves. After it resolves, the rest of the body is dropped. */
   readonly onLeave: () => Promise<void>
 }
@@ -34,6 +34,7 @@ export function webStream(source: ReadableStream<Uint8Array>, options: WebStream
   let isUnread = false
   let isGone = false
   let isOver = false
+  let isReading = false
   const finish = (how: () => void): void => {
     if (isOver) return
     isOver = true
@@ -47,12 +48,15 @@ export function webStream(source: ReadableStream<Uint8Array>, options: WebStream
   const readOne = async (): Promise<void> => {
     if (isOver) return
     let piece: Awaited<ReturnType<typeof reader.read>>
+    isReading = true
     try {
       piece = await reader.read()
     } catch (error) {
       finish(() => options.onFailure(isGone))
       if (!isUnread) controller.error(error)
       return
+    } finally {
+      isReading = false
     }
     if (isOver) return
     if (piece.done) {
@@ -64,6 +68,15 @@ export function webStream(source: ReadableStream<Uint8Array>, options: WebStream
     if (!isUnread) controller.enqueue(piece.value)
     else if (isGone && copy.isTooLong) giveUp()
   }
+  // A handler may break off because its client stopped reading. A host whose client reads requests the next piece at
+  // once, and gets the error there.
+  reader.closed.catch((error: unknown) => {
+    setTimeout(() => {
+      if (isReading || isOver || copy.bytes === 0) return
+      finish(() => options.onFailure(true))
+      if (!isUnread) controller.error(error)
+    }, 0)
+  })
   // Reads run one at a time, because the last requested piece may arrive after the client has left.
   let last = Promise.resolve()
   const step = (): Promise<void> => {
