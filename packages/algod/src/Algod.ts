@@ -29,7 +29,7 @@ import {
   readSubmission,
   readTransaction,
 } from './readResponse.js'
-import { rejectionCode } from './rejections.js'
+import { isRejection, rejectionCode } from './rejections.js'
 import type {
   Absence,
   AccountHoldings,

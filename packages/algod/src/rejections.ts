@@ -28,3 +28,11 @@ const texts: readonly (readonly [text: string, code: RejectionCode])[] = [
 export function rejectionCode(reason: string): RejectionCode {
   return texts.find(([text]) => reason.includes(text))?.[1] ?? 'other'
 }
+
+/**
+ * Whether a rejection is about the transaction itself. The other codes may be temporary: the group is already on the
+ * ledger, or the node is behind, full or on another network for now.
+ */
+export function isRejection(code: RejectionCode): boolean {
+  return code === 'other' || code === 'lease_taken'
+}

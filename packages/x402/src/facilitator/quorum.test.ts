@@ -115,6 +115,34 @@ test('a refusal by both nodes is final', { timeout }, async (t) => {
   assert.equal(await settle(), failed)
 })
 
+test('a lease that one of two nodes reports as taken is not final', { timeout }, async (t) => {
+  const { nodes, settle, until } = await open(t, { round: 150n })
+  nodes[0].on('POST submit', () => refused('transaction X using an overlapping lease (sender, lease):(A, B)'))
+  assert.equal(await settle(), 'settlement_pending')
+  assert.ok(nodes[1].count('POST submit') > 0)
+  nodes[1].on('GET pending', () => confirmed)
+  await until('settled')
+})
+
+test('a payment that one node refuses to pass on is sent to the others', { timeout }, async (t) => {
+  for (const reason of [
+    'transaction already in ledger: X',
+    'txn dead: round 300 outside of 100--200',
+    'reached capacity',
+  ]) {
+    for (const quorum of [1, 2]) {
+      const { nodes, settle, until } = await open(t, { round: 150n, quorum })
+      nodes[0].on('POST submit', () => refused(`TransactionPool.Remember: ${reason}`))
+      nodes[1].on('POST submit', () => {
+        nodes[1].on('GET pending', () => confirmed)
+        return ok({})
+      })
+      assert.match((await settle()) ?? '', /settled|settlement_pending/)
+      await until('settled')
+    }
+  }
+})
+
 test('a node that has the payment in its ledger outweighs the refusal of another', { timeout }, async (t) => {
   const { nodes, settle } = await open(t, { round: 150n })
   nodes[0].on('POST submit', () => refused('TransactionPool.Remember: overspend'))

@@ -41,7 +41,7 @@ export function networkOf(algod: Algod, pollMs: number): Network {
 export type Progress = {
   /** Whether a node can have accepted the payment. Only the ledger then decides that it is not confirmed. */
   mayBeSent: boolean
-  /** Whether a node reported that it accepted the payment, but the payment was not found afterwards. */
+  /** Whether a node responded to a submission, but the payment was not found afterwards. */
   isForgotten: boolean
   /**
    * Whether a node rejects a payment that it may have accepted before, for example because the payer's money is gone.
@@ -88,7 +88,7 @@ export async function step(settlement: Settlement, network: Network, progress: P
   const wasSent = progress.mayBeSent
   // Set before the submission, because the process can end in between.
   progress.mayBeSent = true
-  // Do not rely only on a node that accepted the payment and lost it.
+  // Do not rely only on a node that accepted the payment and lost it, or refused to pass it on.
   const toAll = progress.isForgotten || isStuck
   const attributes = { [Tracing.names.payment]: settlement.transactionId }
   const sent = await Tracing.span('facilitator.submit', { attributes }, () => algod.submit(settlement.group, { toAll }))
@@ -103,7 +103,7 @@ export async function step(settlement: Settlement, network: Network, progress: P
     return
   }
   if (await isFound(settlement, network, progress)) return
-  progress.isForgotten ||= sent.type === 'accepted'
+  progress.isForgotten ||= sent.type !== 'unanswered'
   if (sent.type !== 'unanswered') progress.isRejected = sent.type === 'refused' && sent.code === 'other'
   await decideByTime(settlement, network, progress)
 }
