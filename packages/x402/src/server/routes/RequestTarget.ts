@@ -293,12 +293,14 @@ function characterProblem(own: string, path: string, query: string): string | un
   return undefined
 }
 
-/** Query parsers keep text that they cannot decode, replace it, or throw. */
+/**
+ * Query parsers keep text that they cannot decode, replace it, or throw. The result uses the decoded text, because
+ * bundlers remove a call of this function whose value is not used.
+ */
 function isDecodable(text: string): boolean {
   if (!text.includes('%')) return true
   try {
-    decodeURIComponent(text)
-    return true
+    return decodeURIComponent(text).length <= text.length
   } catch {
     return false
   }
