@@ -8,6 +8,7 @@ import type { ServerResponse } from 'node:http'
 import { type Admission, isSentOnce } from '../exchange/Admission.js'
 import { invalidCharge, overridesHeader, UsageError } from '../exchange/Usage.js'
 import type { HeaderList } from '../gate/responses.js'
+import { Backpressure } from './Backpressure.js'
 import {
   addHeaders,
   addHeadersOnSend,
@@ -36,6 +37,7 @@ export class StreamedResponse {
   readonly #response: ServerResponse
   readonly #own: Pick<ServerResponse, 'write' | 'end' | 'destroy'>
   readonly #copy = new StreamCopy()
+  readonly #backpressure = new Backpressure()
   /**
    * Undefined for a request opened by a pass. Its response is sent once, and its handler sees that the client has left.
    */
@@ -68,6 +70,7 @@ export class StreamedResponse {
     const end = (...args: unknown[]): ServerResponse => this.#end(args)
     const destroy = (error?: Error): ServerResponse => this.#destroy(error)
     new Overlay(response, functions({ write, end, destroy }))
+    response.on('drain', () => this.#backpressure.end())
     addHeadersOnSend(response, admission.headers, (status, headers) => this.#begin(status, headers))
     admission.cut?.addEventListener('abort', () => this.#cutOff(), { once: true })
     sendBeforeDestroy(request, response, () => {
@@ -124,6 +127,7 @@ export class StreamedResponse {
     if (!this.#isGone) {
       const isReady = this.#own.write(chunk as never, ...(rest as never[]))
       this.#needsDrain = !isReady
+      if (!isReady) this.#backpressure.begin()
       return isReady
     }
     if (this.#head === undefined) this.#response.writeHead(this.#response.statusCode)
@@ -258,9 +262,10 @@ export class StreamedResponse {
     return readableEnded || errored instanceof Error || destroyed
   }
 
-  /** Whether the response waits for a client that does not read. */
+  /** Whether the response waits for a client that does not read, or has waited long. */
   get #isUnread(): boolean {
     const { response } = this.#options
+    if (this.#backpressure.wasLong) return true
     return 'stream' in response ? response.stream.writableNeedDrain : this.#response.writableNeedDrain
   }
 

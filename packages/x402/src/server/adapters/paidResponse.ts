@@ -121,9 +121,9 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
   const hasLeft = (isGone: boolean): boolean => isSentOnce(admission) && (isGone || signal.aborted)
   const length = method === 'HEAD' ? null : headers.get('Content-Length')
   const stream = webStream(response.body, {
-    onEnd: (copy, bytes) => {
+    onEnd: (copy, bytes, wasUnread) => {
       if (length === null || Number(length) === bytes) settle(copy)
-      else if (hasLeft(false)) settle(undefined)
+      else if (hasLeft(wasUnread)) settle(undefined)
       else cancel()
     },
     onFailure: (isUnread) => {

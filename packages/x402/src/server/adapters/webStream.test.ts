@@ -22,7 +22,10 @@ function open(onLeave: () => Promise<void> = () => new Promise(() => {})) {
     onOver()
   }
   const stream = webStream(source, {
-    onEnd: (copy, bytes) => report(`end ${copy === undefined ? 'without a copy' : textOf(copy)} ${bytes}`),
+    onEnd: (copy, bytes, wasUnread) => {
+      const held = copy === undefined ? 'without a copy' : textOf(copy)
+      report(`end ${held} ${bytes}${wasUnread ? ' unread' : ''}`)
+    },
     onFailure: (isGone) => report(`failure ${isGone}`),
     onLeave,
   })
@@ -164,4 +167,21 @@ test('a source that fails while its pieces are not read reports that, and one th
   unsent.fail()
   await assert.rejects(unsent.body.getReader().read(), /broken/)
   assert.deepEqual(unsent.log, ['failure false'])
+})
+
+test('a source that fails, or ends early, after its pieces were not read for long reports that', async () => {
+  for (const how of ['fail', 'end'] as const) {
+    const { body, log, over, write, ...source } = open()
+    const reader = body.getReader()
+    write('a')
+    await reader.read()
+    await new Promise((resolve) => setTimeout(resolve, 1_050))
+    write('b')
+    await reader.read()
+    const last = reader.read()
+    await new Promise((resolve) => setImmediate(resolve))
+    source[how]()
+    await Promise.allSettled([last, over])
+    assert.deepEqual(log, [how === 'end' ? 'end ab 2 unread' : 'failure true'])
+  }
 })
