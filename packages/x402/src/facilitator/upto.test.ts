@@ -307,3 +307,46 @@ test('a rekeyed payer pays with the key that authorizes it, and not with its own
   assert.equal((await facilitator.settle(payload, { ...upto, amount: '7' })).amount, '7')
   assert.equal(await balanceOf(payTo), 7n)
 })
+
+test('a charge is settled after its fee account, which was emptied or rekeyed meanwhile, can pay', {
+  timeout,
+}, async (t) => {
+  for (const how of ['emptied', 'rekeyed', 'emptied until it expires']) {
+    const { facilitator, upto, authorize, settle, balanceOf, chain, devnet, sponsor, payTo } = await open(t, {
+      settleTimeoutMs: 300,
+    })
+    const payload = await authorize()
+    assert.equal((await facilitator.verify(payload, upto)).isValid, true)
+    const { lastRound, genesisHash } = await chain.parameters()
+    const own = Address.decode(sponsor.address)
+    const key = Signer.fromSeed(new Uint8Array(32).fill(9), { sender: sponsor.address })
+    const common = {
+      type: 'pay',
+      snd: own,
+      fee: 1_000n,
+      fv: lastRound,
+      lv: lastRound + 1_000n,
+      gh: genesisHash,
+    } as const
+    const change =
+      how !== 'rekeyed'
+        ? { ...common, rcv: Address.decode(payTo), amt: 9_899_000n }
+        : { ...common, rcv: own, rekey: Address.decode(key.address) }
+    assert.equal((await chain.algod.submit([await Signer.signTransaction(sponsor, change)])).type, 'accepted')
+    assert.equal((await settle(payload, '7')).errorReason, 'settlement_pending', how)
+    if (how === 'emptied') devnet.fund(sponsor.address, { microAlgos: 1_000_000n })
+    else if (how !== 'rekeyed') devnet.mine(1_010)
+    else {
+      const back = await Signer.signTransaction(key, { ...common, rcv: own, rekey: own })
+      assert.equal((await chain.algod.submit([back])).type, 'accepted')
+    }
+    let settled = await settle(payload, '7')
+    while (settled.errorReason === 'settlement_pending') settled = await settle(payload, '7')
+    if (how === 'emptied until it expires') {
+      assert.equal(settled.errorReason, 'facilitator_fee_account_unfunded')
+    } else {
+      assert.equal(settled.amount, '7', how)
+      assert.equal(await balanceOf(payTo), 7n)
+    }
+  }
+})

@@ -4,7 +4,7 @@
  */
 import type { Absence, Algod, TransactionState } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
-import { Submission } from '@latchkey/algorand'
+import { Address, Submission } from '@latchkey/algorand'
 import { UptoPayment } from '@latchkey/x402-wire'
 import type { PaymentErrorCode } from '../PaymentError.js'
 import type { Settlement, SettlementOutcome } from '../store/Settlements.js'
@@ -48,6 +48,8 @@ export type Progress = {
    * The payment can still be confirmed if the money comes back before it expires.
    */
   isRejected: boolean
+  /** Whether a node rejects a charge because of the account that pays its fee, which is no fault of the payer. */
+  isFeeRejected: boolean
   /** Whether a node had the payment at the last lookup, waiting for a block. */
   isPending: boolean
   /** Since when the payment waits for a block. */
@@ -69,6 +71,7 @@ export function progressOf({ isNew }: { isNew: boolean }): Progress {
     mayBeSent: !isNew,
     isForgotten: false,
     isRejected: false,
+    isFeeRejected: false,
     isPending: false,
     pendingSinceMs: undefined,
     outcome: undefined,
@@ -95,7 +98,8 @@ export async function step(settlement: Settlement, network: Network, progress: P
   if (isStuck) progress.pendingSinceMs = performance.now()
   // Only the transfer of an authorization has a lease. Another transaction of its payer holds it.
   const isFinal = sent.type === 'refused' && (sent.code === 'other' || sent.code === 'lease_taken')
-  if (isFinal && !wasSent && !sent.isAmbiguous) {
+  const isOfFee = sent.type === 'refused' && isOfFeePayer(settlement, sent.reason)
+  if (isFinal && !isOfFee && !wasSent && !sent.isAmbiguous) {
     // No node can have accepted the payment before, and this one rejected it. Any other code may be temporary: the
     // group is already on the ledger, or the node is behind, full, expensive or on another network for now.
     progress.outcome = failed(settlement, sent.reason)
@@ -104,8 +108,22 @@ export async function step(settlement: Settlement, network: Network, progress: P
   }
   if (await isFound(settlement, network, progress)) return
   progress.isForgotten ||= sent.type !== 'unanswered'
-  if (sent.type !== 'unanswered') progress.isRejected = sent.type === 'refused' && sent.code === 'other'
+  if (sent.type !== 'unanswered') {
+    // Any other code, such as that of an expired transaction, says nothing about the fee.
+    if (sent.type === 'accepted' || sent.code === 'other') progress.isFeeRejected = isOfFee
+    progress.isRejected = sent.type === 'refused' && sent.code === 'other' && !isOfFee
+  }
   await decideByTime(settlement, network, progress)
+}
+
+/**
+ * Whether a charge was rejected because its fee cannot be paid, such as by an account that was emptied or rekeyed. The
+ * charge is for work that was done, so it is tried again until it expires: the operator may fund the account.
+ */
+function isOfFeePayer(settlement: Settlement, reason: string): boolean {
+  if (!isUptoSettlement(settlement) || settlement.group.length < 2) return false
+  const { id, signed } = Submission.decodeFirst(settlement.group[0]!)
+  return reason.includes(id) || reason.includes(Address.encode(signed.txn.snd))
 }
 
 /** Whether the payment is in a block, or waiting for one. */
@@ -157,7 +175,7 @@ async function decideByTime(settlement: Settlement, network: Network, progress: 
   const oldest = ({ round }: Absence): bigint => least(round - lookupRounds, lastValid)
   const covered = past.filter((one) => absentUntil(settlement, progress, one.node) >= oldest(one))
   if (covered.length >= algod.quorum) {
-    progress.outcome = expired(settlement)
+    progress.outcome = expired(settlement, progress)
     return
   }
   const coveredUntil = past.map(({ node }) => absentUntil(settlement, progress, node)).sort(descending)
@@ -196,7 +214,7 @@ function descending(a: bigint, b: bigint): number {
 export async function searchBlocks(settlement: Settlement, network: Network, progress: Progress): Promise<void> {
   const { from, to } = progress.search!
   const round = await network.blocks.find(ledgerIdOf(settlement), from, to)
-  progress.outcome = round === undefined ? expired(settlement) : { state: 'settled', round }
+  progress.outcome = round === undefined ? expired(settlement, progress) : { state: 'settled', round }
 }
 
 function failed(settlement: Settlement, reason: string): SettlementOutcome {
@@ -208,7 +226,9 @@ export function failureCode(settlement: Pick<Settlement, 'transactionId'>): Paym
   return isUptoSettlement(settlement) ? 'invalid_upto_avm_settlement_failed' : 'invalid_exact_avm_settlement_failed'
 }
 
-function expired(settlement: Settlement): SettlementOutcome {
+function expired(settlement: Settlement, { isFeeRejected }: Progress): SettlementOutcome {
+  const errorMessage = 'the charge expired while its fee could not be paid'
+  if (isFeeRejected) return { state: 'failed', errorReason: 'facilitator_fee_account_unfunded', errorMessage }
   return failed(settlement, 'the payment expired before it was confirmed')
 }
 
