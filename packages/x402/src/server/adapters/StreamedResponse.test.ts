@@ -230,3 +230,17 @@ test('a handler that breaks off while its client reads has failed', async (t) =>
   await over
   assert.deepEqual(log, ['cancel'])
 })
+
+test('a request that is sent once is charged if its client had not read for long when the handler breaks off', async (t) => {
+  const handler: Handler = (own) => {
+    own.on('drain', () => own.destroy())
+    // More than the buffers of both sides.
+    own.write(Buffer.alloc(32 * 1024 * 1024))
+  }
+  const { response, over, log } = await open(t, handler, { untilMs: 0, requestsLeft: 1 })
+  response.pause()
+  await new Promise((resolve) => setTimeout(resolve, 1_200))
+  response.resume()
+  await over
+  assert.deepEqual(log, ['settle without a copy'])
+})

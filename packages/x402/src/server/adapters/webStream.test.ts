@@ -165,3 +165,18 @@ test('a source that fails while its pieces are not read reports that, and one th
   await assert.rejects(unsent.body.getReader().read(), /broken/)
   assert.deepEqual(unsent.log, ['failure false'])
 })
+
+test('a source that fails after its pieces were not read for long reports that', async () => {
+  const { body, log, over, write, fail } = open()
+  const reader = body.getReader()
+  write('a')
+  await reader.read()
+  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  // A source that copies from another service learns of its end when it is read again.
+  const pending = reader.read()
+  await new Promise((resolve) => setImmediate(resolve))
+  fail()
+  await assert.rejects(pending, /broken/)
+  await over
+  assert.deepEqual(log, ['failure true'])
+})

@@ -2,6 +2,7 @@
  * Streams the body of a web response for a payment that was settled before. The counterpart of `StreamedResponse`,
  * which is for Node's responses.
  */
+import { ClientWait } from './ClientWait.js'
 import { StreamCopy } from './StreamCopy.js'
 
 export type WebStreamOptions = {
@@ -9,7 +10,7 @@ export type WebStreamOptions = {
   readonly onEnd: (copy: Uint8Array<ArrayBuffer> | undefined, bytes: number) => void
   /**
    * Called once instead of `onEnd`: there will be no complete body, or none that can be held. `isUnread` tells whether
-   * that is the client's doing: it has left, or did not read when the source failed.
+   * that is the client's doing: it has left, did not read when the source failed, or had not read for long.
    */
   readonly onFailure: (isUnread: boolean) => void
   /** Called when the client leaves. After it resolves, the rest of the body is dropped. */
@@ -29,6 +30,7 @@ export type WebStream = {
 export function webStream(source: ReadableStream<Uint8Array>, options: WebStreamOptions): WebStream {
   const reader = source.getReader()
   const copy = new StreamCopy()
+  const clientWait = new ClientWait()
   let controller!: ReadableStreamDefaultController<Uint8Array>
   /** Whether pieces are no longer sent. */
   let isUnread = false
@@ -49,10 +51,11 @@ export function webStream(source: ReadableStream<Uint8Array>, options: WebStream
     if (isOver) return
     let piece: Awaited<ReturnType<typeof reader.read>>
     isReading = true
+    clientWait.end()
     try {
       piece = await reader.read()
     } catch (error) {
-      finish(() => options.onFailure(isGone))
+      finish(() => options.onFailure(isGone || clientWait.isLong))
       if (!isUnread) controller.error(error)
       return
     } finally {
@@ -65,8 +68,10 @@ export function webStream(source: ReadableStream<Uint8Array>, options: WebStream
       return
     }
     copy.add(piece.value)
-    if (!isUnread) controller.enqueue(piece.value)
-    else if (isGone && copy.isTooLong) giveUp()
+    if (!isUnread) {
+      controller.enqueue(piece.value)
+      clientWait.begin()
+    } else if (isGone && copy.isTooLong) giveUp()
   }
   // A handler may break off because its client stopped reading. A host whose client reads requests the next piece at
   // once, and gets the error there.
