@@ -6,6 +6,7 @@ import type { TLSSocket } from 'node:tls'
 import { type HeaderList, mergeHeader, sharedCacheHeaders } from '../gate/responses.js'
 import { newRequest } from '../routes/GateRequest.js'
 import { Overlay, withMembers } from './Overlay.js'
+import { watchPipelined } from './pipelined.js'
 
 /** A request of `node:http` or `node:http2`. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest
@@ -198,6 +199,7 @@ export function onUndelivered(
   // `finish` is emitted, and `writableFinished` is true, even if the socket was gone before the end. Uses the request's
   // socket, because the response to a pipelined request has none yet.
   const { socket } = response.req
+  watchPipelined(response)
   let isSent = false
   const check = (): void => {
     if (!isSent) undelivered().catch(onError)

@@ -8,7 +8,7 @@ import type { ServerResponse } from 'node:http'
 import { type Admission, isSentOnce } from '../exchange/Admission.js'
 import { invalidCharge, overridesHeader, UsageError } from '../exchange/Usage.js'
 import type { HeaderList } from '../gate/responses.js'
-import { Backpressure } from './Backpressure.js'
+import { ClientWait } from './ClientWait.js'
 import {
   addHeaders,
   addHeadersOnSend,
@@ -37,7 +37,7 @@ export class StreamedResponse {
   readonly #response: ServerResponse
   readonly #own: Pick<ServerResponse, 'write' | 'end' | 'destroy'>
   readonly #copy = new StreamCopy()
-  readonly #backpressure = new Backpressure()
+  readonly #clientWait = new ClientWait()
   /**
    * Undefined for a request opened by a pass. Its response is sent once, and its handler sees that the client has left.
    */
@@ -66,11 +66,11 @@ export class StreamedResponse {
     const onClose = (): void => this.#leave()
     if (!isSentOnce(admission)) this.#hidden = new HiddenClose(response, onClose, request)
     else response.once('close', onClose)
+    response.on('drain', () => this.#clientWait.end())
     const write = (chunk: unknown, ...rest: unknown[]): boolean => this.#write(chunk, rest)
     const end = (...args: unknown[]): ServerResponse => this.#end(args)
     const destroy = (error?: Error): ServerResponse => this.#destroy(error)
     new Overlay(response, functions({ write, end, destroy }))
-    response.on('drain', () => this.#backpressure.end())
     addHeadersOnSend(response, admission.headers, (status, headers) => this.#begin(status, headers))
     admission.cut?.addEventListener('abort', () => this.#cutOff(), { once: true })
     sendBeforeDestroy(request, response, () => {
@@ -127,7 +127,7 @@ export class StreamedResponse {
     if (!this.#isGone) {
       const isReady = this.#own.write(chunk as never, ...(rest as never[]))
       this.#needsDrain = !isReady
-      if (!isReady) this.#backpressure.begin()
+      if (!isReady) this.#clientWait.begin()
       return isReady
     }
     if (this.#head === undefined) this.#response.writeHead(this.#response.statusCode)
@@ -245,11 +245,13 @@ export class StreamedResponse {
 
   /**
    * The response ends before its end. Handlers break off when the client leaves, which they may learn before the
-   * response is closed, or when it stops reading. The client then has what it wanted, and the handler has not failed.
+   * response is closed, or when it does not read for long. The client then has what it wanted, and the handler has not
+   * failed.
    */
   #breakOff(): void {
     const { admission, onError } = this.#options
-    if (isSentOnce(admission) && (this.#hasClientLeft || this.#isUnread)) admission.settle(undefined).catch(onError)
+    const isOfClient = this.#hasClientLeft || this.#isUnread || this.#clientWait.isLong
+    if (isSentOnce(admission) && isOfClient) admission.settle(undefined).catch(onError)
     else this.#cancel()
   }
 
@@ -262,10 +264,9 @@ export class StreamedResponse {
     return readableEnded || errored instanceof Error || destroyed
   }
 
-  /** Whether the response waits for a client that does not read, or has waited long. */
+  /** Whether the response waits for a client that does not read. */
   get #isUnread(): boolean {
     const { response } = this.#options
-    if (this.#backpressure.wasLong) return true
     return 'stream' in response ? response.stream.writableNeedDrain : this.#response.writableNeedDrain
   }
 

@@ -22,6 +22,7 @@ import {
   setMessage,
   webRequest,
 } from './NodeMessage.js'
+import { watchPipelined } from './pipelined.js'
 import { type CapturedAnswer, ResponseCapture } from './ResponseCapture.js'
 import { StreamedResponse } from './StreamedResponse.js'
 
@@ -56,6 +57,7 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
   if (hasPassed(request, gate, target)) return { type: 'next', buffered: undefined }
   const closed = new AbortController()
   const onClose = (): void => closed.abort()
+  watchPipelined(response)
   response.once('close', onClose)
   try {
     const web = urlRequest(request, path.path, closed.signal)

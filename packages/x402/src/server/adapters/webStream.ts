@@ -2,18 +2,18 @@
  * Streams the body of a web response for a payment that was settled before. The counterpart of `StreamedResponse`,
  * which is for Node's responses.
  */
-import { Backpressure } from './Backpressure.js'
+import { ClientWait } from './ClientWait.js'
 import { StreamCopy } from './StreamCopy.js'
 
 export type WebStreamOptions = {
   /**
    * Called once, when the whole body was read, with a copy of it, unless it is too long. `wasUnread` tells whether the
-   * client did not read for a long time before.
+   * client had not read for long.
    */
   readonly onEnd: (copy: Uint8Array<ArrayBuffer> | undefined, bytes: number, wasUnread: boolean) => void
   /**
    * Called once instead of `onEnd`: there will be no complete body, or none that can be held. `isUnread` tells whether
-   * that may be the client's doing: it has left, or did not read when the source failed or for a long time before.
+   * that is the client's doing: it has left, did not read when the source failed, or had not read for long.
    */
   readonly onFailure: (isUnread: boolean) => void
   /** Called when the client leaves. After it resolves, the rest of the body is dropped. */
@@ -33,7 +33,7 @@ export type WebStream = {
 export function webStream(source: ReadableStream<Uint8Array>, options: WebStreamOptions): WebStream {
   const reader = source.getReader()
   const copy = new StreamCopy()
-  const backpressure = new Backpressure()
+  const clientWait = new ClientWait()
   let controller!: ReadableStreamDefaultController<Uint8Array>
   /** Whether pieces are no longer sent. */
   let isUnread = false
@@ -54,10 +54,11 @@ export function webStream(source: ReadableStream<Uint8Array>, options: WebStream
     if (isOver) return
     let piece: Awaited<ReturnType<typeof reader.read>>
     isReading = true
+    clientWait.end()
     try {
       piece = await reader.read()
     } catch (error) {
-      finish(() => options.onFailure(isGone || backpressure.wasLong))
+      finish(() => options.onFailure(isGone || clientWait.isLong))
       if (!isUnread) controller.error(error)
       return
     } finally {
@@ -65,14 +66,14 @@ export function webStream(source: ReadableStream<Uint8Array>, options: WebStream
     }
     if (isOver) return
     if (piece.done) {
-      finish(() => options.onEnd(copy.body(), copy.bytes, backpressure.wasLong))
+      finish(() => options.onEnd(copy.body(), copy.bytes, clientWait.isLong))
       if (!isUnread) controller.close()
       return
     }
     copy.add(piece.value)
     if (!isUnread) {
-      backpressure.begin()
       controller.enqueue(piece.value)
+      clientWait.begin()
     } else if (isGone && copy.isTooLong) giveUp()
   }
   // A handler may break off because its client stopped reading. A host whose client reads requests the next piece at
@@ -87,7 +88,6 @@ export function webStream(source: ReadableStream<Uint8Array>, options: WebStream
   // Reads run one at a time, because the last requested piece may arrive after the client has left.
   let last = Promise.resolve()
   const step = (): Promise<void> => {
-    backpressure.end()
     last = last.then(readOne)
     return last
   }

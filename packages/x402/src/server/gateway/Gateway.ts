@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { OptionsError } from '../../errors.js'
 import type { NodeRequest, NodeResponse } from '../adapters/NodeMessage.js'
 import { type GatedListener, paymentGate } from '../adapters/node.js'
+import { watchPipelined } from '../adapters/pipelined.js'
 import { upgradeGate } from '../adapters/upgradeGate.js'
 import { isGranted, paymentOf } from '../exchange/Payment.js'
 import type { Gate } from '../gate/Gate.js'
@@ -53,6 +54,8 @@ export type Gateway = {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>
 }
 
+/** The unanswered requests of one HTTP/1.1 connection. With HTTP/2, the server limits its streams. */
+const maxPipelined = 100
 /** Accounts whose requests are counted at the same time. */
 const maxCounted = 100_000
 
@@ -89,6 +92,7 @@ export function openGateway({ gate, upstream, free = [], perPayer, onError }: Ga
   )
   return {
     request: async (request, response) => {
+      if (watchPipelined(response) >= maxPipelined) return void request.socket.destroy()
       if (!isClear(request)) return refuse(response, 400, 'ambiguous_request')
       const problem = upstream.problemOf(request)
       if (problem !== undefined) return refuse(response, problem.status, problem.error)

@@ -64,13 +64,16 @@ export async function openShop(
   const server = createServer(gateway.request).on('upgrade', gateway.upgrade)
   const port = await listen(t, server)
   const address = `http://127.0.0.1:${port}`
-  const pay = async (target = '/a', init: RequestInit = {}): Promise<Response> => {
+  const payment = async (target: string, init: RequestInit = {}): Promise<string> => {
     const asked = await fetch(`${address}${target}`, init)
     assert.equal(asked.status, 402)
-    const { header } = paymentFor(requiredIn(asked), chain)
+    return paymentFor(requiredIn(asked), chain).header
+  }
+  const pay = async (target = '/a', init: RequestInit = {}): Promise<Response> => {
+    const header = await payment(target, init)
     return fetch(`${address}${target}`, { ...init, headers: { ...init.headers, 'PAYMENT-SIGNATURE': header } })
   }
-  return { url: address, port, chain, pay, seen, settled, service }
+  return { url: address, port, chain, payment, pay, seen, settled, service }
 }
 
 /** Sends the lines of a request, and returns the status and the text of the response. */
