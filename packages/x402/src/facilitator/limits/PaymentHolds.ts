@@ -62,17 +62,23 @@ export class PaymentHolds {
       checkClaimant(heldFor, claimant)
       return heldFor === undefined ? this.hold(payment, requirements, claimant) : { wasHeld: true }
     }
-    return this.hold(chargedPayment(payment), requirements, claimant)
+    return this.hold(chargedPayment(payment), requirements, claimant, { isSettling: true })
   }
 
   /** @throws PaymentError */
-  async hold(payment: VerifiedPayment, requirements: PaymentRequirements, claimant: string): Promise<HeldPayment> {
+  async hold(
+    payment: VerifiedPayment,
+    requirements: PaymentRequirements,
+    claimant: string,
+    { isSettling = false }: { readonly isSettling?: boolean } = {},
+  ): Promise<HeldPayment> {
     const { store, reservations, feePayers, expiry, checkRoom } = this.#options
     const { transactionId } = payment.group
     if (!reservations.isHeld(transactionId, claimant)) {
       checkRoom()
       // Checked before the node is queried. Replicas save the round trip, because the hold checks the limits too.
-      if (!this.isCounted) await this.#checkLimits(payment)
+      if (!this.isCounted && (await store.holds.claimantOf(transactionId)) !== claimant)
+        await this.#checkLimits(payment)
     }
     if (payment.feePayer !== undefined) feePayers.checkKey(payment.feePayer)
     await checkSponsoredFee(payment)
@@ -89,7 +95,7 @@ export class PaymentHolds {
     const holdMs = await holdMsOf(payment, requirements)
     const shared = this.#shared(payment, { claimant, holdMs })
     expiry.watch(payment.chain)
-    return reservations.hold(payment, { claimant, key: keyOf(payment), startedMs, holdMs, shared })
+    return reservations.hold(payment, { claimant, key: keyOf(payment), startedMs, holdMs, shared, isSettling })
   }
 
   /**
