@@ -13,6 +13,7 @@ type MemoryHoldsOptions = {
   readonly get: (transactionId: string) => Settlement | undefined
   readonly check: (hold: PaymentHold, limits: SettlementLimits) => keyof SettlementLimits | undefined
   readonly countRates: (hold: PaymentHold, limits: SettlementLimits) => void
+  readonly forgetUncharged: (network: string, round: bigint) => void
   readonly nowMs: () => number
 }
 
@@ -95,6 +96,7 @@ export class MemoryHolds implements HoldStore {
 
   forget(network: string, round: bigint): void {
     for (const [id, entry] of this.#entries) if (entry.network === network && entry.lastValid < round) this.end(id)
+    this.#options.forgetUncharged(network, round)
   }
 
   #reserve(entry: Entry, reservation: Reservation): void {

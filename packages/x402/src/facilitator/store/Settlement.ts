@@ -190,6 +190,9 @@ export type HoldStore = {
   readonly claimantOf: (transactionId: string) => Promise<string | undefined> | string | undefined
   /** Releases a payment that this claimant held and that is not settling, because the balance does not cover it. */
   readonly release: (transactionId: string, claimant: string) => Promise<void> | void
-  /** Deletes the holds of payments whose last valid round is before this round, which the ledger has passed. */
+  /**
+   * Deletes the holds of payments whose last valid round is before this round, which the ledger has passed. May also
+   * delete the records of authorizations that were charged nothing, because no other amount can settle then.
+   */
   readonly forget: (network: string, round: bigint) => Promise<void> | void
 }

@@ -120,6 +120,7 @@ export class MemorySettlements implements SettlementStore {
       get: (transactionId) => this.get(transactionId),
       check: (payment, limits) => this.check(payment, limits),
       countRates: (payment, limits) => this.#limits.countRates(payment, limits),
+      forgetUncharged: (network, round) => this.#forgetUncharged(network, round),
       nowMs,
     })
     this.#limits = new MemoryLimits(nowMs, (payTo) => this.#holds.reservedFees(payTo))
@@ -182,6 +183,13 @@ export class MemorySettlements implements SettlementStore {
   }
 
   close(): void {}
+
+  #forgetUncharged(network: string, round: bigint): void {
+    for (const [transactionId, one] of this.#settlements) {
+      const isUncharged = one.amount === '0' && one.state === 'settled'
+      if (isUncharged && one.network === network && one.lastValid < round) this.#delete(transactionId)
+    }
+  }
 
   #deleteOldest(): void {
     for (const [transactionId, { state }] of this.#settlements) {

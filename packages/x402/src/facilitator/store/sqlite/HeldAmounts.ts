@@ -33,6 +33,7 @@ export const amountsMigration = (): string => `
     PRIMARY KEY (network, payer)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX settled_payers_by_time ON settled_payers (settled_ms);
+  CREATE INDEX uncharged_settlements ON settlements (network) WHERE amount = '0' AND state = 'settled';
   INSERT INTO holds (transaction_id, network, payer, pay_to, costs, fee_micro_algos, is_paid_afterwards, is_admitted,
       is_settling, until_ms)
     SELECT transaction_id, network, payer, pay_to, json_array(json_array(asset, amount)),

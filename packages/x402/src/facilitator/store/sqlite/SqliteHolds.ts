@@ -45,6 +45,11 @@ export class SqliteHolds implements HoldStore {
       end: prepare('DELETE FROM claimants WHERE transaction_id = ?'),
       release: prepare('DELETE FROM claimants WHERE transaction_id = ? AND claimant = ?'),
       forget: prepare('DELETE FROM claimants WHERE network = ? AND last_valid < ?'),
+      // Rounds of settlements are text of any length.
+      forgetUncharged: prepare(
+        `DELETE FROM settlements WHERE network = ?1 AND amount = '0' AND state = 'settled'
+           AND (length(last_valid) < length(?2) OR (length(last_valid) = length(?2) AND last_valid < ?2))`,
+      ),
     }
   }
 
@@ -87,7 +92,11 @@ export class SqliteHolds implements HoldStore {
   }
 
   async forget(network: string, round: bigint): Promise<void> {
-    await this.#options.change(() => this.#statements.forget.run(network, roundText(round)), { isSynced: false })
+    const forget = (): void => {
+      this.#statements.forget.run(network, roundText(round))
+      this.#statements.forgetUncharged.run(network, round.toString())
+    }
+    await this.#options.change(forget, { isSynced: false })
   }
 
   /** Like `claimantOf`, in a transaction of the caller. */
