@@ -34,4 +34,5 @@ async function pass(schema: string, ms: number): Promise<void> {
       INSERT INTO ${schema}.${table} SELECT * FROM moved`)
   await shift('settlement_rates', Math.round(ms / 1000))
   await shift('settlement_fees', Math.floor(ms / 900_000))
+  await admin.query(`UPDATE ${schema}.holds SET until = until - ${ms} * interval '1 millisecond'`)
 }

@@ -255,7 +255,9 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
               )
               const one = await prepared(stores, facts)
               const claimed = await store.claim(settlement({ ...one, claimant, feeMicroAlgos: 1n }), limits)
-              assert.deepEqual(withoutDetails(claimed), decideSettlement(facts), text)
+              // A held payment was admitted without a limit.
+              const met = heldFor === claimant ? undefined : limit
+              assert.deepEqual(withoutDetails(claimed), decideSettlement({ ...facts, limit: met }), text)
             }
           }
         }
@@ -280,6 +282,104 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
       claimants.map((claimant) => (claimant === winners[0] ? 'recorded' : 'claimed')),
     )
     assert.equal((await stores[0]!.get(one.transactionId))!.claimant, winners[0])
+  })
+
+  check('the fee of a held payment is reserved until it settles or its hold ends', async (_, { stores, pass }) => {
+    const limits = { feesPerPayTo: 4_000n, feesInAll: 7_000n }
+    const paying = (change: Partial<Settlement> = {}) => settlement({ feeMicroAlgos: 2_000n, ...change })
+    const many = [paying(), paying(), paying(), paying()]
+    const hold = async (one: Settlement, n = 0) => {
+      const result = await of(stores, n).holds.hold(holdOf(one), limits)
+      return result.type === 'limited' ? result.limit : result.type
+    }
+    const claim = async (one: Settlement, n = 0) => {
+      const result = await of(stores, n).claim(one, limits)
+      return result.type === 'limited' ? result.limit : result.type
+    }
+    const held = await Promise.all(many.map(hold))
+    assert.deepEqual(
+      [...held].sort((a, b) => b.length - a.length),
+      ['feesPerPayTo', 'feesPerPayTo', 'held', 'held'],
+    )
+    const [first, second] = many.filter((_, n) => held[n] === 'held')
+    assert.deepEqual([await hold(first!, 1), await hold(paying(), 2)], ['held', 'feesPerPayTo'])
+    assert.equal(await claim(paying(), 1), 'feesPerPayTo')
+    assert.equal(await stores[0]!.check(paying(), limits), 'feesPerPayTo')
+    const other = paying({ payTo: 'OTHER', feeMicroAlgos: 3_000n })
+    assert.deepEqual([await claim(other, 2), await claim(paying({ payTo: 'OTHER' }))], ['recorded', 'feesInAll'])
+    assert.deepEqual([await claim(first!, 1), await claim(paying(), 1)], ['recorded', 'feesInAll'])
+    await of(stores, 1).holds.release(second!.transactionId, second!.claimant!)
+    const third = paying()
+    assert.deepEqual([await hold(third, 2), await hold(paying())], ['held', 'feesInAll'])
+    await pass(quarterMs)
+    assert.deepEqual([await hold(third), await hold(paying())], ['held', 'feesInAll'], 'it was held again within the limits')
+    await pass(quarterMs)
+    const fourth = paying()
+    assert.equal(await hold(fourth, 1), 'held', 'the other hold has expired')
+    assert.equal(await hold(third, 2), 'held', 'it still belongs to its claimant')
+    assert.deepEqual([await claim(third, 1), await claim(fourth, 2)], ['feesInAll', 'recorded'])
+  })
+
+  check(
+    'a payment that is paid afterwards meets the limits when it is held, not when it settles',
+    async (_, opened) => {
+      const { stores } = opened
+      const limits = { payToPerMinute: 3, payerPerMinute: 3, pendingPerPayer: 1, pendingPerPayTo: 1 }
+      const many = [settlement(), settlement(), settlement()]
+      const hold = async (one: Settlement, isPaidAfterwards: boolean, n = 0) =>
+        withoutDetails(await of(stores, n).holds.hold(holdOf(one, { isPaidAfterwards }), limits))
+      const held = { type: 'held', wasHeld: false }
+      const exact = settlement()
+      assert.deepEqual(await hold(exact, false), held)
+      for (const one of many) assert.deepEqual(await hold(one, true), held)
+      assert.deepEqual(await hold(many[0]!, true, 1), { type: 'held', wasHeld: true })
+      const limited = { type: 'limited', limit: 'payerPerMinute' }
+      assert.deepEqual(await hold(settlement(), true, 2), limited)
+      assert.deepEqual(await stores[0]!.claim(exact, limits), limited, 'counted when it settles')
+      const claims = await Promise.all(
+        [...many, settlement()].map(async (one, n) => (await of(stores, n).claim(one, limits)).type),
+      )
+      assert.deepEqual(claims, ['recorded', 'recorded', 'recorded', 'limited'])
+      const more = { ...limits, payToPerMinute: 4, payerPerMinute: 4, pendingPerPayer: 9, pendingPerPayTo: 9 }
+      assert.equal((await stores[0]!.claim(exact, more)).type, 'recorded', 'each was counted once')
+      assert.deepEqual(await stores.at(-1)!.claim(settlement(), more), limited)
+    },
+  )
+
+  check('the amounts of all stores are queued, if the store counts them', async (_, { stores }) => {
+    if (!stores[0]!.holds.isCounted) return
+    const payer = `PAYER ${++last}`
+    const feePayer = `FEES ${last}`
+    const many = Array.from({ length: 12 }, () => settlement({ payer, feeMicroAlgos: 2n }))
+    const hold = (one: Settlement, n: number) => of(stores, n).holds.hold(holdOf(one, { feePayer }), {})
+    const aheadOf = (result: HoldResult) => {
+      assert.ok(result.type === 'held' && result.ahead !== undefined)
+      const { costs, fees, settledAgoMs } = result.ahead
+      return { held: costs[0]?.held ?? 0n, settling: costs[0]?.settling ?? 0n, fees, settledAgoMs }
+    }
+    const results = (await Promise.all(many.map(hold))).map(aheadOf)
+    const line = (numbers: bigint[]) => numbers.sort((a, b) => Number(a - b))
+    assert.deepEqual(
+      line(results.map(({ held }) => held)),
+      many.map((_, n) => 10n * BigInt(n)),
+    )
+    assert.deepEqual(
+      line(results.map(({ fees }) => fees.own)),
+      many.map((_, n) => 2n * BigInt(n)),
+    )
+    const order = many.map((one, n) => ({ one, place: results[n]!.held })).sort((a, b) => Number(a.place - b.place))
+    const [first, second, third] = order.map(({ one }) => one) as [Settlement, Settlement, Settlement]
+    await stores[0]!.claim(first, {})
+    const behind = aheadOf(await hold(third, 1))
+    assert.deepEqual([behind.held, behind.settling, behind.settledAgoMs], [10n, 10n, undefined])
+    assert.deepEqual(behind.fees, { all: 4n, settling: 2n, own: 4n, payers: 1 })
+    await stores[0]!.finish(first.transactionId, { state: 'settled', round: 5n })
+    await of(stores, 2).holds.release(second.transactionId, second.claimant!)
+    const after = aheadOf(await hold(third, 2))
+    assert.deepEqual([after.held, after.settling], [0n, 0n])
+    assert.ok(after.settledAgoMs !== undefined && after.settledAgoMs >= 0 && after.settledAgoMs < minuteMs)
+    const stranger = aheadOf(await of(stores, 1).holds.hold(holdOf(settlement({ payer: `${payer}'` }), {}), {}))
+    assert.deepEqual([stranger.held, stranger.settling], [0n, 0n])
   })
 
   check('a hold ends by its claimant or by the round of its own network, not by time', async (_, { stores, pass }) => {

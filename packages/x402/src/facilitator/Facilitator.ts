@@ -15,6 +15,7 @@ import { type ErrorListener, type FacilitatorLimits, type FacilitatorOptions, li
 import { type FacilitatorStatus, Health } from './health/Health.js'
 import { Metrics, nodeMetrics, traceOperation, tracePayment } from './health/Metrics.js'
 import { settingDigests } from './health/SettingsCheck.js'
+import { CallerLimit } from './limits/CallerLimit.js'
 import { HoldExpiry } from './limits/HoldExpiry.js'
 import { keyOf, PaymentHolds } from './limits/PaymentHolds.js'
 import { type Caller, Policy } from './limits/Policy.js'
@@ -55,6 +56,7 @@ export class Facilitator {
   readonly #chains: readonly Chain[]
   readonly #networkIds: NetworkIds
   readonly #feePayers: FeePayers
+  readonly #callers: CallerLimit
   readonly #options: FacilitatorLimits
   readonly #store: SettlementStore
   readonly #reservations: Reservations
@@ -101,6 +103,7 @@ export class Facilitator {
       onError,
     })
     this.policy = new Policy(policy)
+    this.#callers = new CallerLimit(this.policy, store)
     const { maxPendingPerPayer: pendingPerPayer, maxPendingPerPayTo: pendingPerPayTo } = this.#options
     const limits = { ...this.policy.limits, pendingPerPayer, pendingPerPayTo }
     const onEnd = ({ transactionId, state }: Settlement): void =>
@@ -154,7 +157,7 @@ export class Facilitator {
     try {
       // A gate asks again about an authorization while it works, which does not count as a request.
       const isAgain = isUpto(payload) && this.#reservations.isDue(transactionIdOf(payload), claimantOf(caller))
-      const admission = isAgain ? undefined : this.#admitCaller(caller)
+      const admission = isAgain ? undefined : this.#callers.admit(caller)
       if (admission !== undefined) await admission
       const key = verificationKey(payload, requirements)
       const payment = this.#verifyPayment(payload, requirements, caller, { key })
@@ -273,46 +276,25 @@ export class Facilitator {
    * @throws PaymentError
    */
   async #readPayment(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller) {
-    if (!this.policy.hasRequests(caller) && !(await this.#isKnown(payload))) await this.#admitCaller(caller)
+    if (!this.policy.hasRequests(caller) && !(await this.#isKnown(payload, caller))) await this.#callers.admit(caller)
     try {
       return this.#verifyPayment(payload, requirements, caller, { isSettling: true })
     } catch (error) {
-      await this.#countRequest(caller)
+      await this.#callers.count(caller)
       throw error
     }
   }
 
-  async #isKnown(payload: PaymentPayload): Promise<boolean> {
+  async #isKnown(payload: PaymentPayload, caller: Caller): Promise<boolean> {
     const transactionId = transactionIdOf(payload)
     if (transactionId === undefined) return false
-    return this.#reservations.has(transactionId) || (await this.#settler.find(transactionId)) !== undefined
+    if (this.#reservations.has(transactionId) || (await this.#settler.find(transactionId)) !== undefined) return true
+    return this.#isHeldFor(transactionId, caller)
   }
 
-  /**
-   * Refuses a caller that sends too many requests before anything is read or looked up for it. Returns undefined if
-   * there is nothing to wait for.
-   *
-   * @throws PaymentError
-   */
-  #admitCaller(caller: Caller): Promise<void> | undefined {
-    const isAdmitted = this.#countRequest(caller)
-    if (isAdmitted === false) throw tooManyRequests()
-    if (isAdmitted === true) return undefined
-    return isAdmitted.then((isTrue) => {
-      if (!isTrue) throw tooManyRequests()
-    })
-  }
-
-  /**
-   * Whether the caller is within its limit. The shared count is queried only if the caller is within the limit of this
-   * replica.
-   */
-  #countRequest(caller: Caller): boolean | Promise<boolean> {
-    if (!this.policy.admitCaller(caller)) return false
-    const { countCaller } = this.#store
-    const name = countCaller === undefined ? undefined : this.policy.sharedName(caller)
-    if (name === undefined) return true
-    return countCaller!.call(this.#store, name).then((count) => this.policy.admitCount(caller, count))
+  /** Whether the caller had the payment verified, by any process on the store. */
+  async #isHeldFor(transactionId: string, caller: Caller): Promise<boolean> {
+    return (await this.#store.holds.claimantOf(transactionId)) === claimantOf(caller)
   }
 
   /**
@@ -350,10 +332,7 @@ export class Facilitator {
     const { transactionId } = payment.group
     // A verified payment has passed the limits, and its seller may already have done the work.
     const isAdmitted = this.#reservations.isHeld(transactionId, claimantOf(caller))
-    if (!isAdmitted) {
-      await this.#admitCaller(caller)
-      this.policy.check(caller, requirements, payment)
-    }
+    if (!isAdmitted) await this.#admit(payment, requirements, caller)
     const claimant = claimantOf(caller)
     const { known, wasHeld = false } = await this.#holds.holdCharge(payment, requirements, claimant)
     if (known !== undefined) {
@@ -377,6 +356,22 @@ export class Facilitator {
     } catch (error) {
       this.#reservations.stopSettling(transactionId)
       throw error
+    }
+  }
+
+  /**
+   * Checks the limits of the caller and the policy for a payment that this process has not verified. They refuse nothing
+   * that another process has verified for the caller.
+   *
+   * @throws PaymentError
+   */
+  async #admit(payment: VerifiedPayment, requirements: PaymentRequirements, caller: Caller): Promise<void> {
+    const { charge: amount = payment.amount, feeMicroAlgos: fee, group } = payment
+    try {
+      await this.#callers.admit(caller)
+      this.policy.check(caller, requirements, { amount, feeMicroAlgos: amount === 0n ? 0n : fee })
+    } catch (error) {
+      if (!(await this.#isHeldFor(group.transactionId, caller))) throw error
     }
   }
 
@@ -469,10 +464,6 @@ function subjectOf(payload: PaymentPayload, error?: unknown): string | undefined
 function outcomeOf(result: Settlement): string {
   if (result.state === 'settled' && result.amount === '0') return 'nothing_charged'
   return result.state === 'failed' ? failureCode(result) : result.state
-}
-
-function tooManyRequests(): PaymentError {
-  return new PaymentError('facilitator_policy_refused', 'too many requests in this minute')
 }
 
 /** No claimant is a claimant too: a payment presented without one cannot be taken by a caller that names itself. */

@@ -3,113 +3,11 @@
  * ledger no longer accepts it.
  */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import { Address } from '@latchkey/algorand'
-import { type PaymentPayload, type PaymentRequirements, UptoPayment } from '@latchkey/x402-wire'
+import { test } from 'node:test'
 import { Buyer } from '../client/buyer/Buyer.js'
-import {
-  dollar,
-  type Market,
-  newAddress,
-  newSigner,
-  openMarket,
-  requiring,
-} from '../client/buyer/market.test.helper.js'
-import * as Signer from '../signer/Signer.js'
-import { Facilitator } from './Facilitator.js'
-import type { FacilitatorOptions } from './FacilitatorOptions.js'
+import { requiring } from '../client/buyer/market.test.helper.js'
 import type { Caller } from './limits/Policy.js'
-import { MemorySettlements, type SettlementStore } from './store/Settlements.js'
-import { SqliteSettlements } from './store/sqlite/SqliteSettlements.js'
-
-const timeout = 60_000
-const gate = { claimant: 'gate' }
-/** The callers that are not the gate: the buyer names a claimant of its own, or none. */
-const strangers: readonly Caller[] = [{ claimant: 'stranger' }, {}]
-
-type Setup = Market & {
-  /** Starts a facilitator on the same data, as another process or a restarted one does. */
-  start: (options?: Partial<FacilitatorOptions>) => Facilitator
-  newStore: () => SettlementStore
-  upto: PaymentRequirements
-  authorize: () => Promise<PaymentPayload>
-  received: () => Promise<bigint>
-}
-
-async function open(t: TestContext, kind: string): Promise<Setup> {
-  const market = await openMarket(t)
-  const { chain, sponsor, signer, requirement, payTo } = market
-  const upto: PaymentRequirements = { ...requirement, scheme: 'upto', amount: '500000' }
-  const buyer = new Buyer({ signer, chains: chain, maxPerPayment: '$100' })
-  const directory = mkdtempSync(join(tmpdir(), 'latchkey-claimants-'))
-  t.after(() => rmSync(directory, { recursive: true }))
-  const memory = new MemorySettlements()
-  const newStore = () => (kind === 'memory' ? memory : new SqliteSettlements(join(directory, 'settlements.db')))
-  return {
-    ...market,
-    newStore,
-    start: (options = {}) => {
-      const given = { chains: [chain], feePayer: sponsor, pollMs: 20, store: newStore(), ...options }
-      const facilitator = new Facilitator(given)
-      t.after(() => facilitator.stop())
-      return facilitator
-    },
-    upto,
-    authorize: async () => (await buyer.pay(requiring(upto))).payload,
-    received: async () => (await chain.algod.holding(payTo, dollar))?.amount ?? 0n,
-  }
-}
-
-function idOf({ payload }: PaymentPayload): string {
-  return UptoPayment.read(payload).id
-}
-
-/** An authorization of an account that does not exist. */
-async function unfunded({ chain, upto }: Pick<Setup, 'chain' | 'upto'>): Promise<PaymentPayload> {
-  const signer = newSigner()
-  const unsigned = UptoPayment.buildAuthorization({
-    payer: signer.address,
-    payTo: upto.payTo,
-    assetId: dollar,
-    maxAmount: BigInt(upto.amount),
-    facilitator: String(upto.extra['feePayer']),
-    isPublicNetwork: false,
-    maxTimeoutSeconds: 60,
-    ...(await chain.parameters()),
-  })
-  const payload = await Signer.signAuthorization(signer, unsigned)
-  return { x402Version: 2, accepted: upto, payload } as unknown as PaymentPayload
-}
-
-/** The buyer sends dollars to another account. */
-async function spend({ devnet, chain, signer }: Market, amount: bigint): Promise<void> {
-  devnet.fund(signer.address, { microAlgos: 1_000_000n })
-  const other = newAddress()
-  devnet.optIn(other, dollar)
-  const { lastRound, genesisHash } = await chain.parameters()
-  const transfer = await Signer.signTransaction(signer, {
-    type: 'axfer',
-    snd: Address.decode(signer.address),
-    arcv: Address.decode(other),
-    xaid: dollar,
-    aamt: amount,
-    fee: 1_000n,
-    fv: lastRound,
-    lv: lastRound + 10n,
-    gh: genesisHash,
-  })
-  assert.equal((await chain.algod.submit([transfer])).type, 'accepted')
-}
-
-/** Lets clocks pass, or sets them back. */
-function shiftClocks(t: TestContext, ms: number): void {
-  const [now, date] = [performance.now.bind(performance), Date.now.bind(Date)]
-  t.mock.method(performance, 'now', () => now() + Math.max(ms, 0))
-  t.mock.method(Date, 'now', () => date() + ms)
-}
+import { gate, idOf, open, shiftClocks, spend, strangers, timeout, unfunded } from './upto.test.helper.js'
 
 test('an authorization is simulated again when its claimant asks again', { timeout }, async (t) => {
   const setup = await open(t, 'memory')

@@ -37,10 +37,12 @@ export type { HealthCheck, HealthCheckName } from './health/HealthChecks.js'
 export type { Caller, PolicyOptions } from './limits/Policy.js'
 export { type PaymentErrorCode, paymentErrors } from './PaymentError.js'
 export {
+  type Admission,
   decideHold,
   decideSettlement,
   type HoldDecision,
   type HoldFacts,
+  limitsOfSettlement,
   type SettlementDecision,
 } from './store/holdDecisions.js'
 export {

@@ -2,7 +2,6 @@
  * A database in memory that replicas of a facilitator share, with leases and holds. Tests the coordination of replicas
  * without a server, with its own clock.
  */
-import { decideHold } from './store/holdDecisions.js'
 import type { HoldResult, PaymentHold, SettlementLimits } from './store/Settlement.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from './store/Settlements.js'
 
@@ -90,6 +89,7 @@ export class SharedMemory {
           return this.holds.get(id)?.claimant
         },
         forget: async (network, round) => {
+          await settlements.holds.forget(network, round)
           for (const [id, held] of this.holds) {
             if (held.network === network && held.lastValid < round) this.holds.delete(id)
           }
@@ -100,6 +100,7 @@ export class SharedMemory {
         },
         release: async (id, claimant) => {
           await call('unhold')
+          await settlements.holds.release(id, claimant)
           if (this.holds.get(id)?.claimant === claimant) this.holds.delete(id)
         },
       },
@@ -122,13 +123,9 @@ export class SharedMemory {
   }
 
   #hold(hold: PaymentHold, limits: SettlementLimits): HoldResult {
-    const { transactionId, claimant, payer } = hold
-    const settlement = this.settlements.get(transactionId)
+    const { transactionId, payer } = hold
     const found = this.holds.get(transactionId)
-    const limit = this.settlements.check(hold, limits)
-    const facts = { isRecorded: settlement !== undefined, heldFor: found?.claimant, claimant, limit }
-    const decision = decideHold(facts)
-    if (decision.type === 'known') return { type: 'known', settlement: settlement! }
+    const decision = this.settlements.holds.hold(hold, limits) as HoldResult
     if (decision.type !== 'held') return decision
     const all = [...this.holds.values()]
     const before = found === undefined ? all : all.slice(0, all.indexOf(found))
@@ -146,6 +143,6 @@ export class SharedMemory {
     const settledAgoMs = settledMs === 0 ? undefined : Date.now() - settledMs
     this.holds.set(transactionId, found ?? { ...hold, untilMs: Date.now() + hold.holdMs })
     const fees = { all: 0n, settling: 0n, own: 0n, payers: 1 }
-    return { type: 'held', ahead: { costs, settledAgoMs, fees }, wasHeld: found !== undefined }
+    return { type: 'held', ahead: { costs, settledAgoMs, fees }, wasHeld: decision.wasHeld }
   }
 }

@@ -223,6 +223,26 @@ export async function checkSharedBalance(
   }
 }
 
+/**
+ * Whether the balance still covers a payment that was held before, in addition to the amounts that were held before it.
+ * Payments that settle are left out: they may already be deducted, and the next check counts them.
+ *
+ * @param heldBefore sums the amounts by asset id
+ */
+export async function isStillCovered(
+  { payment, account, costs }: Pick<SharedCheck, 'payment' | 'account' | 'costs'>,
+  heldBefore: () => Promise<ReadonlyMap<bigint, bigint>>,
+): Promise<boolean> {
+  const first = await heldBefore()
+  // The simulation has already compared the cost with a balance that no other payment touches.
+  const assets = [...costs.keys()].filter((assetId) => (first.get(assetId) ?? 0n) > 0n)
+  const balances = await Promise.all(assets.map((assetId) => account.balance(payment.chain, assetId)))
+  const covers = (held: ReadonlyMap<bigint, bigint>): boolean =>
+    assets.every((assetId, index) => (held.get(assetId) ?? 0n) + costs.get(assetId)! <= balances[index]!)
+  // Summed again after the balances were read, because a payment that settled in between is missing in both.
+  return covers(first) || covers(await heldBefore())
+}
+
 async function compare({ payment, account, costs, startedMs }: SharedCheck, ahead: HeldAhead) {
   // A payment settled since the simulation started is missing in its result.
   const isOutdated = account.settledMs >= startedMs

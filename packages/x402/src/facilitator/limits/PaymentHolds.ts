@@ -11,7 +11,13 @@ import type { PaymentRequirements } from '@latchkey/x402-wire'
 import { ChainError } from '../../chain/Chain.js'
 import * as Funds from '../../chain/Funds.js'
 import { PaymentError } from '../PaymentError.js'
-import { type FeePayers, keyUnavailable, rekeyedText } from '../settle/FeePayers.js'
+import {
+  type FeePayers,
+  feeAccountFault,
+  feeAccountUnfunded,
+  keyUnavailable,
+  rekeyedText,
+} from '../settle/FeePayers.js'
 import type { SettlementLimits } from '../store/Settlement.js'
 import type { Settlement, SettlementStore } from '../store/Settlements.js'
 import { checkSponsoredFee, type VerifiedPayment } from '../verify/verifyPayment.js'
@@ -62,17 +68,23 @@ export class PaymentHolds {
       checkClaimant(heldFor, claimant)
       return heldFor === undefined ? this.hold(payment, requirements, claimant) : { wasHeld: true }
     }
-    return this.hold(chargedPayment(payment), requirements, claimant)
+    return this.hold(chargedPayment(payment), requirements, claimant, { isSettling: true })
   }
 
   /** @throws PaymentError */
-  async hold(payment: VerifiedPayment, requirements: PaymentRequirements, claimant: string): Promise<HeldPayment> {
+  async hold(
+    payment: VerifiedPayment,
+    requirements: PaymentRequirements,
+    claimant: string,
+    { isSettling = false }: { readonly isSettling?: boolean } = {},
+  ): Promise<HeldPayment> {
     const { store, reservations, feePayers, expiry, checkRoom } = this.#options
     const { transactionId } = payment.group
     if (!reservations.isHeld(transactionId, claimant)) {
       checkRoom()
       // Checked before the node is queried. Replicas save the round trip, because the hold checks the limits too.
-      if (!this.isCounted) await this.#checkLimits(payment)
+      if (!this.isCounted && (await store.holds.claimantOf(transactionId)) !== claimant)
+        await this.#checkLimits(payment)
     }
     if (payment.feePayer !== undefined) feePayers.checkKey(payment.feePayer)
     await checkSponsoredFee(payment)
@@ -89,7 +101,7 @@ export class PaymentHolds {
     const holdMs = await holdMsOf(payment, requirements)
     const shared = this.#shared(payment, { claimant, holdMs })
     expiry.watch(payment.chain)
-    return reservations.hold(payment, { claimant, key: keyOf(payment), startedMs, holdMs, shared })
+    return reservations.hold(payment, { claimant, key: keyOf(payment), startedMs, holdMs, shared, isSettling })
   }
 
   /**
@@ -246,7 +258,8 @@ async function simulationError(
     payment.authorization === undefined ? 'invalid_exact_avm_simulation_failed' : 'invalid_upto_avm_simulation_failed'
   try {
     return (
-      (await feeAccountError(payment, feePayers)) ?? new PaymentError(code, (await fundsMessage(payment)) ?? message)
+      (await feeAccountError(payment, feePayers, message)) ??
+      new PaymentError(code, (await fundsMessage(payment)) ?? message)
     )
   } catch (error) {
     if (error instanceof AlgodError || error instanceof ChainError) return new PaymentError(code, message)
@@ -254,20 +267,28 @@ async function simulationError(
   }
 }
 
-/** Records the problem of the account, so that new payments name another one. */
-async function feeAccountError(payment: VerifiedPayment, feePayers: FeePayers): Promise<PaymentError | undefined> {
-  const { chain, feePayer, feeMicroAlgos } = payment
+/**
+ * The fault of the fee account, as the node names it, or else as it is looked up. Records the problem of the account, so
+ * that new payments name another one.
+ */
+async function feeAccountError(
+  { chain, feePayer, feeMicroAlgos }: VerifiedPayment,
+  feePayers: FeePayers,
+  reason: string,
+): Promise<PaymentError | undefined> {
   const account = feePayer === undefined ? undefined : feePayers.get(feePayer)
   if (account === undefined) return undefined
-  const { microAlgos, minBalance, authAddress = account.address } = await chain.algod.account(account.address)
-  if (authAddress !== account.authorizer) {
-    account.report(chain.caip2, rekeyedText(account.address))
-    return keyUnavailable()
+  let fault = feeAccountFault(reason, account)
+  if (fault === undefined) {
+    const { microAlgos, minBalance, authAddress = account.address } = await chain.algod.account(account.address)
+    if (authAddress !== account.authorizer) fault = 'rekeyed'
+    else if (microAlgos - minBalance < feeMicroAlgos) fault = 'unfunded'
   }
-  if (microAlgos - minBalance >= feeMicroAlgos) return undefined
-  account.report(chain.caip2, `the fee account ${account.address} cannot pay a fee`)
-  const message = "the facilitator cannot pay the fee now; this is not the buyer's fault"
-  return new PaymentError('facilitator_fee_account_unfunded', message)
+  if (fault === undefined) return undefined
+  const text =
+    fault === 'rekeyed' ? rekeyedText(account.address) : `the fee account ${account.address} cannot pay a fee`
+  account.report(chain.caip2, text)
+  return fault === 'rekeyed' ? keyUnavailable() : feeAccountUnfunded()
 }
 
 async function fundsMessage(payment: VerifiedPayment): Promise<string | undefined> {

@@ -14,6 +14,7 @@ import {
   FeeAccount,
   feeBalance,
   feePayerOf,
+  isStillCovered,
   PayerAccount,
   type Reservation,
   type SharedPayment,
@@ -33,6 +34,11 @@ export type HoldOptions = {
   readonly holdMs: number
   /** The payment in the store, which knows the claimants of all processes. */
   readonly shared?: SharedPayment | undefined
+  /**
+   * Whether the payment is about to be settled. If it was held before, its seller may have done the work, so that only
+   * the ledger refuses it.
+   */
+  readonly isSettling?: boolean | undefined
 }
 
 /** The result of holding a payment. */
@@ -41,6 +47,13 @@ export type HeldPayment = {
   readonly known?: Settlement | undefined
   /** Whether another replica held the payment before. */
   readonly wasHeld?: boolean
+}
+
+type ShareOptions = {
+  readonly shared: SharedPayment
+  readonly startedMs: number
+  readonly checkOwn: () => Promise<void>
+  readonly isSettling: boolean
 }
 
 type Others = {
@@ -137,7 +150,7 @@ export class Reservations {
    * @throws PaymentError if the balance does not cover all of them, or if the payment belongs to another claimant
    */
   async hold(payment: VerifiedPayment, options: HoldOptions): Promise<HeldPayment> {
-    const { claimant, key, startedMs, holdMs, shared } = options
+    const { claimant, key, startedMs, holdMs, shared, isSettling = false } = options
     const now = this.#nowMs()
     this.#sweep(now)
     const { transactionId } = payment.group
@@ -149,8 +162,9 @@ export class Reservations {
       checkClaimant(found.claimant, claimant)
       while (found.state === 'checking') await found.account.change(waitMs)
       if (found.state !== 'ended') {
-        const { known } = (await shared?.hold()) ?? {}
-        if (known !== undefined) return { known }
+        const result = await shared?.hold()
+        if (result?.known !== undefined) return { known: result.known }
+        if (!isSettling) await this.#checkAgain(payment, found, { shared, first: result?.ahead })
         found.verified = verified
         if (found.state === 'held') found.untilMs = Math.max(found.untilMs, untilMs)
         return { wasHeld: true }
@@ -182,7 +196,7 @@ export class Reservations {
     let held: HeldPayment = {}
     try {
       if (shared === undefined) await checkOwn()
-      else held = await this.#share(payment, one, { shared, startedMs, checkOwn })
+      else held = await this.#share(payment, one, { shared, startedMs, checkOwn, isSettling })
     } catch (error) {
       this.#end(one, false)
       const isReserved = isOwn && error instanceof PaymentError
@@ -200,11 +214,16 @@ export class Reservations {
   async #share(
     payment: VerifiedPayment,
     one: Reservation,
-    { shared, startedMs, checkOwn }: { shared: SharedPayment; startedMs: number; checkOwn: () => Promise<void> },
+    { shared, startedMs, checkOwn, isSettling }: ShareOptions,
   ): Promise<HeldPayment> {
     const first = await shared.hold()
     if (first.known !== undefined) return { known: first.known }
     const { wasHeld, ahead } = first
+    if (wasHeld && isSettling) return { wasHeld }
+    if (wasHeld && ahead !== undefined) {
+      await this.#checkAgain(payment, one, { shared, first: ahead })
+      return { wasHeld }
+    }
     try {
       const known =
         ahead === undefined ? await checkOwn() : await this.#checkShared(payment, one, { shared, startedMs, ahead })
@@ -230,6 +249,29 @@ export class Reservations {
     const { fees } = result.ahead ?? ahead
     if (feeMicroAlgos > 0n) await feeAccount.check(feeMicroAlgos, fees, () => feeBalance(payment))
     return undefined
+  }
+
+  /**
+   * Checks the balance for a payment that was held before: the seller works for it, and continues only while the payment
+   * can still be paid in addition to those that were held before it. The payment stays held for its claimant.
+   *
+   * @throws PaymentError
+   */
+  async #checkAgain(
+    payment: VerifiedPayment,
+    one: Reservation,
+    { shared, first }: { shared: SharedPayment | undefined; first: HeldAhead | undefined },
+  ): Promise<void> {
+    const { account } = one
+    let ahead = first
+    const heldBefore = async (): Promise<ReadonlyMap<bigint, bigint>> => {
+      if (shared === undefined || first === undefined) return heldBeforeOf(one, this.#nowMs())
+      const { costs } = ahead ?? (await aheadOf(shared)) ?? first
+      ahead = undefined
+      return new Map(costs.map(({ asset, held }) => [BigInt(asset), held]))
+    }
+    if (!(await isStillCovered({ payment, account, costs: costsOf(payment) }, heldBefore)))
+      throw reserved(payment.payer)
   }
 
   /** Call this before the settlement is recorded. The reservation no longer expires. */
@@ -399,6 +441,22 @@ export class Reservations {
       if (reservations.size === 0 && now - settledMs > sweepMs) this.#accounts.delete(key)
     }
   }
+}
+
+/** The amounts that this process held for the payer before a payment. */
+function heldBeforeOf(one: Reservation, nowMs: number): ReadonlyMap<bigint, bigint> {
+  const before: Reservation[] = []
+  for (const other of one.account.reservations) {
+    if (other === one) break
+    if (nowMs < other.untilMs) before.push(other)
+  }
+  return new Map([...one.costs.keys()].map((assetId) => [assetId, sumsOf(before, assetId).held]))
+}
+
+/** The amounts ahead of a payment in the store. Undefined if it is settled meanwhile. */
+async function aheadOf(shared: SharedPayment): Promise<HeldAhead | undefined> {
+  const result = await shared.hold()
+  return result.known === undefined ? result.ahead : undefined
 }
 
 /** @throws PaymentError */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type FakeNode, ok } from '../../../../algod/dist/FakeNode.test.helper.js'
-import { keyOf, sponsor, sponsored } from '../../../../x402-wire/dist/payments.test.helper.js'
+import { buyer, keyOf, sponsor, sponsored } from '../../../../x402-wire/dist/payments.test.helper.js'
 import * as Signer from '../../signer/Signer.js'
 import { Facilitator } from '../Facilitator.js'
 import { createFacilitatorHandler } from '../handler.js'
@@ -151,4 +151,26 @@ test('refuses two signers of one account, and too many signers', async (t) => {
   assert.throws(() => new Facilitator({ chains: [chain], feePayer: twice }), /the same account twice/)
   const many = Array.from({ length: 33 }, (_, index) => Signer.fromSeed(keyOf(index + 50).seed))
   assert.throws(() => new Facilitator({ chains: [chain], feePayer: many }), /more than 32 signers/)
+})
+
+test('does not blame the buyer for a fee account that a node names, even if the account cannot be looked up', async (t) => {
+  const { facilitator, node } = await setUp(t, { feePayer: signers[0] })
+  const [own, payer] = [sponsor.address, buyer.address]
+  const reasons: readonly (readonly [string, string])[] = [
+    [`transaction X: overspend (account ${own}, data {MicroAlgos:5}, tried to spend {2000})`, 'unfunded'],
+    [`transaction X: account ${own} balance 99000 below min 100000 (0 assets)`, 'unfunded'],
+    [`transaction X: should have been authorized by ${payer} but was actually authorized by ${own}`, 'unavailable'],
+    [`transaction X: overspend (account ${payer}, data {MicroAlgos:5}, tried to spend {2000})`, 'failed'],
+    [`transaction X: account ${payer} balance 99000 below min 100000 (0 assets)`, 'failed'],
+    [`transaction X: should have been authorized by ${own} but was actually authorized by ${payer}`, 'failed'],
+  ]
+  for (const account of [() => ok(funded), () => 'drop' as const]) {
+    node.on('GET account', account)
+    for (const [reason, expected] of reasons) {
+      node.on('POST simulate', () => ok({ 'txn-groups': [{ 'failure-message': reason }] }))
+      const { payload, requirements } = sponsored()
+      const { invalidReason } = await facilitator.verify(payload, requirements)
+      assert.equal(invalidReason!.split('_').at(-1), expected, reason)
+    }
+  }
 })

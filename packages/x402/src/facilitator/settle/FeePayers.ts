@@ -116,6 +116,26 @@ export class FeePayers {
   }
 }
 
+/**
+ * The fault of a fee account that a node names as the reason for a rejection: the account cannot pay, or is rekeyed.
+ * Undefined if the reason is another one.
+ */
+export function feeAccountFault(
+  reason: string,
+  { address, authorizer }: Pick<FeePayer, 'address' | 'authorizer'>,
+): 'unfunded' | 'rekeyed' | undefined {
+  const isUnfunded = [`overspend (account ${address},`, `account ${address} balance `].some((text) =>
+    reason.includes(text),
+  )
+  if (isUnfunded) return 'unfunded'
+  return reason.includes(`was actually authorized by ${authorizer}`) ? 'rekeyed' : undefined
+}
+
+export function feeAccountUnfunded(): PaymentError {
+  const message = "the facilitator cannot pay the fee now; this is not the buyer's fault"
+  return new PaymentError('facilitator_fee_account_unfunded', message)
+}
+
 export function keyUnavailable(): PaymentError {
   const message = "the facilitator cannot sign for the fee now; this is not the buyer's fault"
   return new PaymentError('facilitator_key_unavailable', message)

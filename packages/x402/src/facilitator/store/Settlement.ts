@@ -72,7 +72,7 @@ export type SettlementLimits = {
   readonly payerPerMinute?: number | undefined
   /**
    * Fees in a rolling day, in microAlgos, for one `payTo` and in total. Counted even without a limit, which may be set
-   * later. Payments without a fee are not limited by them.
+   * later. The fees of held payments count too. Payments without a fee are not limited by them.
    */
   readonly feesPerPayTo?: bigint | undefined
   readonly feesInAll?: bigint | undefined
@@ -127,7 +127,7 @@ export type PaymentHold = {
   /** The fee that the facilitator pays, and the account that pays it. */
   readonly feeMicroAlgos: bigint
   readonly feePayer: string | undefined
-  /** How long the cost counts against the balance of the payer. */
+  /** How long the cost counts against the balance of the payer, and the fee against the limits. */
   readonly holdMs: number
 }
 
@@ -177,15 +177,22 @@ export type HoldStore = {
    */
   readonly isCounted: boolean
   /**
-   * Looks up the settlement, checks the limits of a payment that was not held, without counting it, and holds the
-   * payment for its claimant, in one round trip. {@link decideHold} is the decision. Replicas that concurrently hold
-   * payments of one payer each see the earlier ones.
+   * Looks up the settlement, checks the limits of a payment that was not held, and holds the payment for its claimant,
+   * in one round trip. {@link decideHold} is the decision. Replicas that concurrently hold payments of one payer each
+   * see the earlier ones.
+   *
+   * A payment that is held within the limits is admitted: its fee counts against them until the hold ends, and it
+   * counts in the rates if its seller works before it is paid. A hold that has expired is admitted again only within
+   * the limits.
    */
   readonly hold: (hold: PaymentHold, limits: SettlementLimits) => Promise<HoldResult> | HoldResult
   /** The claimant that a payment is held for; undefined if it is not held. */
   readonly claimantOf: (transactionId: string) => Promise<string | undefined> | string | undefined
   /** Releases a payment that this claimant held and that is not settling, because the balance does not cover it. */
   readonly release: (transactionId: string, claimant: string) => Promise<void> | void
-  /** Deletes the holds of payments whose last valid round is before this round, which the ledger has passed. */
+  /**
+   * Deletes the holds of payments whose last valid round is before this round, which the ledger has passed. May also
+   * delete the records of authorizations that were charged nothing, because no other amount can settle then.
+   */
   readonly forget: (network: string, round: bigint) => Promise<void> | void
 }

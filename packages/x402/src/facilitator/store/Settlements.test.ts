@@ -89,3 +89,26 @@ test('memory: evicts ended settlements first', () => {
   assert.equal(store.get('0'), undefined)
   assert.equal(store.get('100000')?.state, 'settled')
 })
+
+for (const kind of ['memory', 'file']) {
+  test(`${kind}: a record that nothing was charged ends with the authorization, and no other record does`, async (t) => {
+    const store = open(t, kind)
+    const terms = { ...one, amount: '0', lastValid: 1_000n }
+    const many = [
+      { ...terms, transactionId: 'EXPIRED' },
+      { ...terms, transactionId: 'VALID', lastValid: 1_001n },
+      { ...terms, transactionId: 'LONGER', lastValid: 20_000n },
+      { ...terms, transactionId: 'ELSEWHERE', network: 'algorand:y' },
+      { ...terms, transactionId: 'PENDING' },
+      { ...terms, transactionId: 'CHARGED', amount: '1' },
+    ]
+    for (const each of many) {
+      await store.claim(each, {})
+      if (each.transactionId !== 'PENDING') await store.finish(each.transactionId, { state: 'settled' })
+    }
+    await store.holds.forget(one.network, 1_001n)
+    const found = await Promise.all(many.map(({ transactionId }) => store.get(transactionId)))
+    const kept = found.map((each) => each?.transactionId)
+    assert.deepEqual(kept, [undefined, 'VALID', 'LONGER', 'ELSEWHERE', 'PENDING', 'CHARGED'])
+  })
+}

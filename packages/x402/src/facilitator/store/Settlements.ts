@@ -2,7 +2,7 @@
  * The settlements of a facilitator. Settlements are recorded before anything is submitted, by the id of the transaction
  * that pays, so that a payment is submitted once and every request for it gets the same result.
  */
-import { decideSettlement } from './holdDecisions.js'
+import { decideSettlement, limitsOfSettlement } from './holdDecisions.js'
 import type { ListingStore } from './Listings.js'
 import { MemoryHolds } from './MemoryHolds.js'
 import type {
@@ -36,7 +36,8 @@ export type StoreConnections = {
 export type SettlementStore = {
   /**
    * Records a settlement durably if its id is new, the payment is not held for another claimant and the limits allow
-   * it, and counts it. {@link decideSettlement} is the decision. Of concurrent calls exactly one records it.
+   * it, and counts it. {@link decideSettlement} is the decision, with {@link limitsOfSettlement} of its hold. Of
+   * concurrent calls exactly one records it.
    */
   readonly claim: (settlement: Settlement, limits: SettlementLimits) => Promise<SettlementClaim> | SettlementClaim
   /** The settlement; undefined if it is not recorded. */
@@ -114,27 +115,33 @@ export class MemorySettlements implements SettlementStore {
 
   constructor() {
     // Looked up with every call, because tests replace the clock.
-    this.#limits = new MemoryLimits(() => Date.now())
+    const nowMs = () => Date.now()
     this.holds = this.#holds = new MemoryHolds({
       get: (transactionId) => this.get(transactionId),
       check: (payment, limits) => this.check(payment, limits),
+      countRates: (payment, limits) => this.#limits.countRates(payment, limits),
+      forgetUncharged: (network, round) => this.#forgetUncharged(network, round),
+      nowMs,
     })
+    this.#limits = new MemoryLimits(nowMs, (payTo) => this.#holds.reservedFees(payTo))
   }
 
   claim(settlement: Settlement, limits: SettlementLimits): SettlementClaim {
     const { transactionId, claimant } = settlement
     const known = this.#settlements.get(transactionId)
+    const admission = this.#holds.admission(transactionId)
     const decision = decideSettlement({
       isRecorded: known !== undefined,
       heldFor: this.#holds.claimantOf(transactionId),
       claimant,
-      limit: this.#limits.check(settlement, limits),
+      limit: this.#limits.check(settlement, limitsOfSettlement(limits, admission)),
     })
     if (decision.type === 'known') return { type: 'known', settlement: known! }
     if (decision.type !== 'recorded') return decision
     this.#settlements.set(transactionId, settlement)
     this.#holds.end(transactionId)
-    this.#limits.count(settlement, limits)
+    if (!admission?.isPaidAfterwards) this.#limits.countRates(settlement, limits)
+    this.#limits.count(settlement)
     if (this.#settlements.size > maxSettlements) this.#deleteOldest()
     return { type: 'recorded' }
   }
@@ -177,6 +184,13 @@ export class MemorySettlements implements SettlementStore {
 
   close(): void {}
 
+  #forgetUncharged(network: string, round: bigint): void {
+    for (const [transactionId, one] of this.#settlements) {
+      const isUncharged = one.amount === '0' && one.state === 'settled'
+      if (isUncharged && one.network === network && one.lastValid < round) this.#delete(transactionId)
+    }
+  }
+
   #deleteOldest(): void {
     for (const [transactionId, { state }] of this.#settlements) {
       if (state === 'pending') continue
@@ -216,8 +230,11 @@ class MemoryLimits {
   readonly #pending = { payer: new Map<string, number>(), payTo: new Map<string, number>() }
   /** Keyed by transaction id. */
   readonly #entries = new Map<string, Entry>()
+  readonly #reservedFees: (payTo: string | undefined) => bigint
 
-  constructor(nowMs: () => number) {
+  /** @param reservedFees the fees of held payments, for one seller or in total */
+  constructor(nowMs: () => number, reservedFees: (payTo: string | undefined) => bigint) {
+    this.#reservedFees = reservedFees
     this.#fees = new RollingSums(feePeriod, nowMs)
     this.#payerRates = new RollingSums(ratePeriod, nowMs)
     this.#payToRates = new RollingSums(ratePeriod, nowMs)
@@ -236,17 +253,22 @@ class MemoryLimits {
   }
 
   #checkFees(payTo: string, fee: bigint, { feesInAll, feesPerPayTo }: SettlementLimits) {
-    if (feesInAll !== undefined && this.#fees.get(allSellers) + fee > feesInAll) return 'feesInAll'
+    const inAll = (): bigint => this.#fees.get(allSellers) + this.#reservedFees(undefined)
+    if (feesInAll !== undefined && inAll() + fee > feesInAll) return 'feesInAll'
     if (feesPerPayTo === undefined) return undefined
     const spent = this.#fees.get(payTo)
-    if (spent + fee > feesPerPayTo) return 'feesPerPayTo'
+    if (spent + this.#reservedFees(payTo) + fee > feesPerPayTo) return 'feesPerPayTo'
     return spent === 0n && this.#fees.size > maxSellers ? 'feesInAll' : undefined
   }
 
+  /** Counts a payment in the current minute, where there is a limit. */
+  countRates({ payer, payTo }: Counted, { payerPerMinute, payToPerMinute }: SettlementLimits): void {
+    if (payerPerMinute !== undefined) this.#payerRates.add(payer, 1n)
+    if (payToPerMinute !== undefined) this.#payToRates.add(payTo, 1n)
+  }
+
   /** Counts a settlement that is being recorded. */
-  count({ transactionId, payer, payTo, feeMicroAlgos }: Settlement, limits: SettlementLimits): void {
-    if (limits.payerPerMinute !== undefined) this.#payerRates.add(payer, 1n)
-    if (limits.payToPerMinute !== undefined) this.#payToRates.add(payTo, 1n)
+  count({ transactionId, payer, payTo, feeMicroAlgos }: Settlement): void {
     add(this.#pending.payer, payer, 1)
     add(this.#pending.payTo, payTo, 1)
     let feePart = 0

@@ -13,6 +13,16 @@ BEGIN
   RETURN (SELECT coalesce(sum(micro_algos), 0) FROM {schema}.settlement_fees
     WHERE pay_to = key AND part > (floor(extract(epoch FROM at) / 900) - 97)::bigint);
 END $$;
+-- The fees of verified payments, which are spent when they settle. An empty key is all sellers.
+CREATE OR REPLACE FUNCTION {schema}.reserved_fees(key text, at timestamptz) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF key = '' THEN
+    RETURN (SELECT coalesce(sum(fee_micro_algos), 0) FROM {schema}.holds
+      WHERE is_admitted AND NOT is_settling AND fee_micro_algos > 0 AND until > at);
+  END IF;
+  RETURN (SELECT coalesce(sum(fee_micro_algos), 0) FROM {schema}.holds
+    WHERE is_admitted AND NOT is_settling AND fee_micro_algos > 0 AND pay_to = key AND until > at);
+END $$;
 CREATE OR REPLACE FUNCTION {schema}.rate_of(key text, at timestamptz) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT coalesce(sum(count), 0)::bigint FROM {schema}.settlement_rates
@@ -30,11 +40,11 @@ DECLARE
   seller_fees numeric;
   seller_met text;
 BEGIN
-  IF limits.fees_in_all IS NOT NULL THEN in_all := {schema}.fees_of('', at); END IF;
+  IF limits.fees_in_all IS NOT NULL THEN in_all := {schema}.fees_of('', at) + {schema}.reserved_fees('', at); END IF;
   FOR n IN 1..coalesce(cardinality(payers), 0) LOOP
     IF seller IS DISTINCT FROM pay_tos[n] THEN
       seller := pay_tos[n];
-      IF limits.fees_per_pay_to IS NOT NULL THEN seller_fees := {schema}.fees_of(seller, at); END IF;
+      IF limits.fees_per_pay_to IS NOT NULL THEN seller_fees := {schema}.fees_of(seller, at) + {schema}.reserved_fees(seller, at); END IF;
       seller_met := CASE
         WHEN limits.pay_to_per_minute IS NOT NULL
           AND {schema}.rate_of('payTo ' || seller, at) >= limits.pay_to_per_minute THEN 'payToPerMinute'
@@ -76,7 +86,21 @@ BEGIN
   ) AS keys;
 END $$;
 
-CREATE OR REPLACE FUNCTION {schema}.record_claims(items {schema}.claim_item[], limits {schema}.settlement_limits, slot_ smallint, at timestamptz)
+-- Counts payments in this minute, where there is a limit.
+CREATE OR REPLACE FUNCTION {schema}.count_rates(payers text[], pay_tos text[], limits {schema}.settlement_limits, at timestamptz)
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF coalesce(limits.payer_per_minute, limits.pay_to_per_minute) IS NULL THEN RETURN; END IF;
+  INSERT INTO {schema}.settlement_rates AS r (name, part, count)
+    SELECT name, floor(extract(epoch FROM at)), count(*) FROM (
+      SELECT 'payer ' || payer AS name FROM unnest(payers) AS payer WHERE limits.payer_per_minute IS NOT NULL
+      UNION ALL SELECT 'payTo ' || pay_to FROM unnest(pay_tos) AS pay_to WHERE limits.pay_to_per_minute IS NOT NULL
+    ) AS names GROUP BY name ORDER BY name
+  ON CONFLICT (name, part) DO UPDATE SET count = r.count + excluded.count;
+END $$;
+
+-- Those in 'unlimited' were counted in the rates when they were held.
+CREATE OR REPLACE FUNCTION {schema}.record_claims(items {schema}.claim_item[], unlimited text[], limits {schema}.settlement_limits, slot_ smallint, at timestamptz)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO {schema}.settlements (transaction_id, created_at, state, network, payer, pay_to, asset, amount, members,
@@ -85,14 +109,9 @@ BEGIN
       ARRAY(SELECT decode(m, 'base64') FROM unnest(i.members) WITH ORDINALITY AS m (m, place) ORDER BY place),
       i.first_valid, i.last_valid, i.fee, i.claimant, i.attempt
     FROM unnest(items) AS i;
-  IF coalesce(limits.payer_per_minute, limits.pay_to_per_minute) IS NOT NULL THEN
-    INSERT INTO {schema}.settlement_rates AS r (name, part, count)
-      SELECT name, floor(extract(epoch FROM at)), count(*) FROM (
-        SELECT 'payer ' || i.payer AS name FROM unnest(items) AS i WHERE limits.payer_per_minute IS NOT NULL
-        UNION ALL SELECT 'payTo ' || i.pay_to FROM unnest(items) AS i WHERE limits.pay_to_per_minute IS NOT NULL
-      ) AS names GROUP BY name ORDER BY name
-    ON CONFLICT (name, part) DO UPDATE SET count = r.count + excluded.count;
-  END IF;
+  PERFORM {schema}.count_rates(
+    ARRAY(SELECT i.payer FROM unnest(items) AS i WHERE NOT i.id = ANY (unlimited)),
+    ARRAY(SELECT i.pay_to FROM unnest(items) AS i WHERE NOT i.id = ANY (unlimited)), limits, at);
   INSERT INTO {schema}.settlement_fees AS f (pay_to, part, slot, micro_algos)
     SELECT i.pay_to, floor(extract(epoch FROM at) / 900), slot_, sum(i.fee)
     FROM (SELECT pay_to, fee FROM unnest(items) UNION ALL SELECT '', fee FROM unnest(items)) AS i
@@ -100,23 +119,27 @@ BEGIN
   ON CONFLICT (pay_to, part, slot) DO UPDATE SET micro_algos = f.micro_algos + excluded.micro_algos;
 END $$;
 
--- Whether all of them fit together, beside what is counted. Their rows in pending_settlements are there already.
-CREATE OR REPLACE FUNCTION {schema}.all_fit(items {schema}.claim_item[], limits {schema}.settlement_limits, at timestamptz)
+-- Whether all of them fit together, beside what is counted. Their rows in pending_settlements are there already. The
+-- fees of admitted ones are reserved, and the unlimited ones meet no limit.
+CREATE OR REPLACE FUNCTION {schema}.all_fit(items {schema}.claim_item[], admitted text[], unlimited text[], limits {schema}.settlement_limits, at timestamptz)
 RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  paying {schema}.claim_item[] := ARRAY(SELECT i FROM unnest(items) AS i WHERE i.fee > 0 AND NOT i.id = ANY (admitted));
+  counted {schema}.claim_item[] := ARRAY(SELECT i FROM unnest(items) AS i WHERE NOT i.id = ANY (unlimited));
 BEGIN
   RETURN NOT (
-    (limits.fees_in_all IS NOT NULL AND EXISTS (SELECT FROM unnest(items) AS i WHERE i.fee > 0
-      HAVING {schema}.fees_of('', at) + sum(i.fee) > limits.fees_in_all))
-    OR (limits.fees_per_pay_to IS NOT NULL AND EXISTS (SELECT FROM unnest(items) AS i WHERE i.fee > 0
-      GROUP BY i.pay_to HAVING {schema}.fees_of(i.pay_to, at) + sum(i.fee) > limits.fees_per_pay_to))
-    OR (limits.payer_per_minute IS NOT NULL AND EXISTS (SELECT FROM unnest(items) AS i
+    (limits.fees_in_all IS NOT NULL AND EXISTS (SELECT FROM unnest(paying) AS i
+      HAVING {schema}.fees_of('', at) + {schema}.reserved_fees('', at) + sum(i.fee) > limits.fees_in_all))
+    OR (limits.fees_per_pay_to IS NOT NULL AND EXISTS (SELECT FROM unnest(paying) AS i GROUP BY i.pay_to
+      HAVING {schema}.fees_of(i.pay_to, at) + {schema}.reserved_fees(i.pay_to, at) + sum(i.fee) > limits.fees_per_pay_to))
+    OR (limits.payer_per_minute IS NOT NULL AND EXISTS (SELECT FROM unnest(counted) AS i
       GROUP BY i.payer HAVING {schema}.rate_of('payer ' || i.payer, at) + count(*) > limits.payer_per_minute))
-    OR (limits.pay_to_per_minute IS NOT NULL AND EXISTS (SELECT FROM unnest(items) AS i
+    OR (limits.pay_to_per_minute IS NOT NULL AND EXISTS (SELECT FROM unnest(counted) AS i
       GROUP BY i.pay_to HAVING {schema}.rate_of('payTo ' || i.pay_to, at) + count(*) > limits.pay_to_per_minute))
-    OR (limits.pending_per_payer IS NOT NULL AND EXISTS (SELECT FROM (SELECT DISTINCT payer FROM unnest(items)) AS i
+    OR (limits.pending_per_payer IS NOT NULL AND EXISTS (SELECT FROM (SELECT DISTINCT payer FROM unnest(counted)) AS i
       WHERE (SELECT count(*) FROM (SELECT FROM {schema}.pending_settlements p WHERE p.payer = i.payer
         LIMIT limits.pending_per_payer + 1) AS counted) > limits.pending_per_payer))
-    OR (limits.pending_per_pay_to IS NOT NULL AND EXISTS (SELECT FROM (SELECT DISTINCT pay_to FROM unnest(items)) AS i
+    OR (limits.pending_per_pay_to IS NOT NULL AND EXISTS (SELECT FROM (SELECT DISTINCT pay_to FROM unnest(counted)) AS i
       WHERE (SELECT count(*) FROM (SELECT FROM {schema}.pending_settlements p
         WHERE p.pay_to = i.pay_to AND NOT p.is_rejected
         LIMIT limits.pending_per_pay_to + 1) AS counted) > limits.pending_per_pay_to)));
@@ -141,6 +164,9 @@ DECLARE
   known text[];
   -- Those that are held for another claimant.
   foreign_ids text[];
+  -- Those whose fee is reserved; of these, those that meet no limit, because the work for them may be done.
+  admitted text[];
+  unlimited text[];
   item {schema}.claim_item;
   at timestamptz;
 BEGIN
@@ -174,8 +200,11 @@ BEGIN
     SELECT array_agg(i ORDER BY i.n) INTO fresh FROM unnest(items) AS i WHERE i.id = ANY (ids);
     IF fresh IS NULL THEN RETURN; END IF;
   END IF;
-  IF limits IS NULL OR {schema}.all_fit(fresh, limits, at) THEN
-    PERFORM {schema}.record_claims(fresh, limits, slot_, at);
+  SELECT coalesce(array_agg(h.transaction_id), '{}'), coalesce(array_agg(h.transaction_id) FILTER (WHERE h.is_paid_afterwards), '{}')
+    INTO admitted, unlimited
+    FROM {schema}.holds h WHERE h.transaction_id = ANY (ids) AND h.is_admitted AND h.until > at;
+  IF limits IS NULL OR {schema}.all_fit(fresh, admitted, unlimited, limits, at) THEN
+    PERFORM {schema}.record_claims(fresh, unlimited, limits, slot_, at);
     PERFORM {schema}.end_claimants(ids);
     PERFORM FROM {schema}.holds WHERE transaction_id = ANY (ids) ORDER BY transaction_id FOR UPDATE;
     UPDATE {schema}.holds SET is_settling = true, until = 'infinity' WHERE transaction_id = ANY (ids);
@@ -186,11 +215,12 @@ BEGIN
   DELETE FROM {schema}.pending_settlements WHERE transaction_id = ANY (ids);
   FOREACH item IN ARRAY fresh LOOP
     n := item.n;
-    outcome := {schema}.limit_met(item.payer, item.pay_to, item.fee, limits, at);
+    outcome := CASE WHEN NOT item.id = ANY (unlimited) THEN {schema}.limit_met(item.payer, item.pay_to,
+      CASE WHEN item.id = ANY (admitted) THEN 0 ELSE item.fee END, limits, at) END;
     IF outcome IS NULL THEN
       INSERT INTO {schema}.pending_settlements (transaction_id, created_at, payer, pay_to, lease_owner, lease_until)
         VALUES (item.id, at, item.payer, item.pay_to, owner, at + lease);
-      PERFORM {schema}.record_claims(ARRAY[item], limits, slot_, at);
+      PERFORM {schema}.record_claims(ARRAY[item], unlimited, limits, slot_, at);
       PERFORM {schema}.end_claimants(ARRAY[item.id]);
       UPDATE {schema}.holds SET is_settling = true, until = 'infinity' WHERE transaction_id = item.id;
       outcome := 'recorded';

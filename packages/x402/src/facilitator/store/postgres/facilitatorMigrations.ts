@@ -3,7 +3,7 @@
 import type { Migrations } from '../../../db/postgres/Migrations.js'
 import { claimantGrants, claimantTable } from './claimants.js'
 import { facilitatorFunctions } from './facilitatorFunctions.js'
-import { facilitatorGrants, facilitatorPartitions, facilitatorTables } from './facilitatorTables.js'
+import { admissionColumns, facilitatorGrants, facilitatorPartitions, facilitatorTables } from './facilitatorTables.js'
 import { holdFunctions } from './holdFunctions.js'
 import { listingGrants, listingTable } from './PostgresListings.js'
 import { replicaGrants, replicaTable } from './PostgresSettings.js'
@@ -17,6 +17,7 @@ export const facilitatorMigrations: Migrations = {
     [facilitatorPartitions, facilitatorFunctions, holdFunctions, 'SELECT {schema}.create_partitions()'].join('\n'),
     listingTable,
     [claimantTable, facilitatorFunctions, holdFunctions].join('\n'),
+    [admissionColumns, facilitatorFunctions, holdFunctions].join('\n'),
   ],
   grants: [...facilitatorGrants, ...replicaGrants, ...listingGrants, ...claimantGrants],
 }

@@ -110,6 +110,16 @@ CREATE TYPE {schema}.hold_item AS (
 );
 `
 
+/**
+ * What a hold counts for: its fee, and whether its settlement meets no limit. The columns of the index never change, so
+ * that an update rewrites no index.
+ */
+export const admissionColumns = `
+ALTER TABLE {schema}.holds ADD COLUMN pay_to text, ADD COLUMN is_admitted boolean NOT NULL DEFAULT false,
+  ADD COLUMN is_paid_afterwards boolean NOT NULL DEFAULT false;
+CREATE INDEX holds_of_pay_to ON {schema}.holds (pay_to) WHERE is_admitted AND fee_micro_algos > 0;
+`
+
 /** The rights of a role at run time. The role can neither delete a settlement nor change the tables. */
 export const facilitatorGrants = [
   'GRANT SELECT, INSERT, UPDATE ON {schema}.settlements TO {role}',

@@ -18,7 +18,13 @@ DECLARE
   old text[];
   own text[];
   foreign_ids text[];
-  met text[];
+  -- Of the same ids: those that are held and count already.
+  standing text[];
+  -- The limit that each meets, if those before it in the batch do not count for it.
+  all_met text[];
+  is_exact boolean;
+  met text;
+  item {schema}.hold_item;
   held {schema}.hold_item[];
   again integer[] := '{}';
   at timestamptz;
@@ -28,6 +34,18 @@ BEGIN
   -- Waits for the log only if a seller works before it is paid. Otherwise a crash may lose the claimants of the last moments.
   IF NOT EXISTS (SELECT FROM unnest(items) AS i WHERE i.is_paid_afterwards) THEN
     PERFORM set_config('synchronous_commit', 'off', true);
+  END IF;
+  -- The fees that are reserved here and those of claims add up exactly, and so do the payments that are counted here.
+  IF NOT limits IS NULL THEN
+    PERFORM pg_advisory_xact_lock(key) FROM (
+      SELECT DISTINCT hashtextextended(name, 402) AS key FROM (
+        SELECT 'payer ' || i.payer AS name FROM unnest(items) AS i
+          WHERE i.is_paid_afterwards AND limits.payer_per_minute IS NOT NULL
+        UNION ALL SELECT 'payTo ' || i.pay_to FROM unnest(items) AS i
+          WHERE (i.is_paid_afterwards AND limits.pay_to_per_minute IS NOT NULL) OR (i.fee > 0 AND limits.fees_per_pay_to IS NOT NULL)
+        UNION ALL SELECT 'all' FROM unnest(items) AS i WHERE limits.fees_in_all IS NOT NULL AND i.fee > 0
+      ) AS names ORDER BY 1
+    ) AS keys;
   END IF;
   -- Two payments of an account that are verified at the same time: one of them is ahead of the other.
   PERFORM pg_advisory_xact_lock(key) FROM (
@@ -50,21 +68,36 @@ BEGIN
     DELETE FROM {schema}.holds WHERE transaction_id = ANY (ARRAY(SELECT h.transaction_id FROM {schema}.holds h
       WHERE h.transaction_id = ANY (old) AND h.until <= at ORDER BY 1 FOR UPDATE));
   END IF;
-  IF NOT limits IS NULL THEN
+  SELECT coalesce(array_agg(h.transaction_id), '{}') INTO standing FROM {schema}.holds h WHERE h.transaction_id = ANY (ids) AND h.until > at;
+  -- What is counted here: fees, and those that are paid afterwards.
+  is_exact := limits.fees_per_pay_to IS NOT NULL OR limits.fees_in_all IS NOT NULL
+    OR (coalesce(limits.payer_per_minute, limits.pay_to_per_minute) IS NOT NULL AND EXISTS (SELECT FROM unnest(items) AS i WHERE i.is_paid_afterwards));
+  IF NOT limits IS NULL AND NOT is_exact THEN
     SELECT {schema}.limits_met(array_agg(i.payer ORDER BY i.n), array_agg(i.pay_to ORDER BY i.n), array_agg(i.fee ORDER BY i.n), limits, at)
-      INTO met FROM unnest(items) AS i;
+      INTO all_met FROM unnest(items) AS i;
   END IF;
+  -- One by one, in the order in which they came.
   FOR place IN 1..cardinality(items) LOOP
-    n := items[place].n;
+    item := items[place];
+    n := item.n;
+    met := CASE
+      WHEN item.id = ANY (known || foreign_ids || standing) THEN NULL
+      WHEN is_exact THEN {schema}.limit_met(item.payer, item.pay_to, item.fee, limits, at)
+      ELSE all_met[place] END;
     outcome := CASE
-      WHEN items[place].id = ANY (known) THEN 'known'
-      WHEN items[place].id = ANY (foreign_ids) THEN 'claimed'
+      WHEN item.id = ANY (known) THEN 'known'
+      WHEN item.id = ANY (foreign_ids) THEN 'claimed'
       -- Meets no limit: the work for it may be done.
-      WHEN items[place].id = ANY (own) THEN NULL
-      ELSE met[place] END;
+      WHEN item.id = ANY (own) THEN NULL
+      ELSE met END;
     IF outcome IS NOT NULL THEN RETURN NEXT; CONTINUE; END IF;
-    held := held || items[place];
-    IF items[place].id = ANY (own) THEN again := again || n; END IF;
+    held := held || item;
+    IF item.id = ANY (own) THEN again := again || n; END IF;
+    CONTINUE WHEN item.id = ANY (standing);
+    IF met IS NULL AND item.is_paid_afterwards THEN PERFORM {schema}.count_rates(ARRAY[item.payer], ARRAY[item.pay_to], limits, at); END IF;
+    INSERT INTO {schema}.holds (transaction_id, network, payer, pay_to, claimant, costs, fee_micro_algos, fee_payer, until, is_admitted, is_paid_afterwards)
+      VALUES (item.id, item.network, item.payer, item.pay_to, item.claimant, item.costs, item.fee, item.fee_payer,
+        at + item.hold_ms * interval '1 millisecond', met IS NULL, coalesce(item.is_paid_afterwards, false));
   END LOOP;
   IF held IS NULL THEN RETURN; END IF;
   INSERT INTO {schema}.claimants (transaction_id, network, claimant, last_valid)
@@ -74,10 +107,8 @@ BEGIN
   IF again <> '{}' THEN
     PERFORM FROM {schema}.holds WHERE transaction_id = ANY (own) ORDER BY transaction_id FOR UPDATE;
   END IF;
-  INSERT INTO {schema}.holds AS h (transaction_id, network, payer, claimant, costs, fee_micro_algos, fee_payer, until)
-    SELECT i.id, i.network, i.payer, i.claimant, i.costs, i.fee, i.fee_payer, at + i.hold_ms * interval '1 millisecond'
-    FROM unnest(held) AS i ORDER BY i.n
-  ON CONFLICT (transaction_id) DO UPDATE SET until = greatest(h.until, excluded.until);
+  UPDATE {schema}.holds h SET until = greatest(h.until, at + i.hold_ms * interval '1 millisecond')
+    FROM unnest(held) AS i WHERE h.transaction_id = ANY (standing) AND h.transaction_id = i.id;
   RETURN QUERY
     WITH line AS MATERIALIZED (
       SELECT h.transaction_id, h.network, h.fee_payer, h.payer, h.place, h.fee_micro_algos AS fee, h.is_settling

@@ -1,6 +1,7 @@
 import type * as Sqlite from '../../../db/sqlite/Sqlite.js'
-import { decideHold } from '../holdDecisions.js'
+import { type Admission, decideHold } from '../holdDecisions.js'
 import type { HoldResult, HoldStore, PaymentHold, Settlement, SettlementLimits } from '../Settlement.js'
+import { HeldAmounts } from './HeldAmounts.js'
 
 /**
  * The additions of file version 4: whom verified payments belong to. Rounds are text of a fixed length, because they
@@ -20,19 +21,23 @@ type SqliteHoldsOptions = {
   readonly database: Sqlite.Database
   readonly get: (transactionId: string) => Settlement | undefined
   readonly check: (hold: PaymentHold, limits: SettlementLimits) => keyof SettlementLimits | undefined
+  readonly countRates: (hold: PaymentHold, limits: SettlementLimits) => void
   readonly read: <T>(work: () => T) => T
   /** Runs in a write transaction with other changes. */
   readonly change: <T>(make: () => T, options: { readonly isSynced: boolean }) => Promise<T>
+  readonly nowMs: () => number
 }
 
-/** Whom verified payments belong to, over all processes that use the file. Each process counts the costs itself. */
+/** Verified payments of all processes that use the file: whom they belong to, and their amounts. */
 export class SqliteHolds implements HoldStore {
-  readonly isCounted = false
+  readonly isCounted = true
   readonly #options: SqliteHoldsOptions
   readonly #statements
+  readonly #amounts: HeldAmounts
 
   constructor(options: SqliteHoldsOptions) {
     this.#options = options
+    this.#amounts = new HeldAmounts(options.database, options.nowMs)
     const prepare = (sql: string) => options.database.prepare(sql)
     this.#statements = {
       add: prepare('INSERT INTO claimants VALUES (?, ?, ?, ?)'),
@@ -40,6 +45,11 @@ export class SqliteHolds implements HoldStore {
       end: prepare('DELETE FROM claimants WHERE transaction_id = ?'),
       release: prepare('DELETE FROM claimants WHERE transaction_id = ? AND claimant = ?'),
       forget: prepare('DELETE FROM claimants WHERE network = ? AND last_valid < ?'),
+      // Rounds of settlements are text of any length.
+      forgetUncharged: prepare(
+        `DELETE FROM settlements WHERE network = ?1 AND amount = '0' AND state = 'settled'
+           AND (length(last_valid) < length(?2) OR (length(last_valid) = length(?2) AND last_valid < ?2))`,
+      ),
     }
   }
 
@@ -49,16 +59,24 @@ export class SqliteHolds implements HoldStore {
   }
 
   #hold(hold: PaymentHold, limits: SettlementLimits): HoldResult {
-    const { transactionId, network, claimant, lastValid } = hold
-    const { get, check } = this.#options
+    const { transactionId, network, claimant, lastValid, isPaidAfterwards } = hold
+    const { get, check, countRates } = this.#options
+    this.#amounts.deleteExpired()
     const settlement = get(transactionId)
     const heldFor = this.find(transactionId)
-    const limit = check(hold, limits)
+    const isCounted = this.#amounts.has(transactionId)
+    const limit = isCounted ? undefined : check(hold, limits)
     const decision = decideHold({ isRecorded: settlement !== undefined, heldFor, claimant, limit })
     if (decision.type === 'known') return { type: 'known', settlement: settlement! }
-    const isNew = decision.type === 'held' && !decision.wasHeld
-    if (isNew) this.#statements.add.run(transactionId, network, claimant, roundText(lastValid))
-    return decision
+    if (decision.type !== 'held') return decision
+    if (!decision.wasHeld) this.#statements.add.run(transactionId, network, claimant, roundText(lastValid))
+    if (isCounted) this.#amounts.extend(hold)
+    else {
+      const isAdmitted = limit === undefined
+      this.#amounts.add(hold, { isAdmitted })
+      if (isAdmitted && isPaidAfterwards) countRates(hold, limits)
+    }
+    return { ...decision, ahead: this.#amounts.ahead(hold) }
   }
 
   claimantOf(transactionId: string): string | undefined {
@@ -66,11 +84,19 @@ export class SqliteHolds implements HoldStore {
   }
 
   async release(transactionId: string, claimant: string): Promise<void> {
-    await this.#options.change(() => this.#statements.release.run(transactionId, claimant), { isSynced: false })
+    const release = (): void => {
+      const { changes } = this.#statements.release.run(transactionId, claimant)
+      if (Number(changes) > 0) this.#amounts.delete(transactionId)
+    }
+    await this.#options.change(release, { isSynced: false })
   }
 
   async forget(network: string, round: bigint): Promise<void> {
-    await this.#options.change(() => this.#statements.forget.run(network, roundText(round)), { isSynced: false })
+    const forget = (): void => {
+      this.#statements.forget.run(network, roundText(round))
+      this.#statements.forgetUncharged.run(network, round.toString())
+    }
+    await this.#options.change(forget, { isSynced: false })
   }
 
   /** Like `claimantOf`, in a transaction of the caller. */
@@ -79,9 +105,20 @@ export class SqliteHolds implements HoldStore {
     return row?.claimant
   }
 
+  /** What the hold of a payment counts for, in a transaction of the caller. */
+  admission(transactionId: string): Admission | undefined {
+    return this.#amounts.admission(transactionId)
+  }
+
   /** Ends the hold of a payment whose settlement is recorded in the same transaction, with its claimant. */
-  end(transactionId: string): void {
-    this.#statements.end.run(transactionId)
+  settle(settlement: Settlement): void {
+    this.#statements.end.run(settlement.transactionId)
+    this.#amounts.settle(settlement)
+  }
+
+  /** Ends the amounts of a settlement, in the transaction that ends it. */
+  end(transactionId: string, isSettled: boolean): void {
+    this.#amounts.end(transactionId, isSettled)
   }
 }
 

@@ -67,6 +67,14 @@ export class SqliteLimits {
         `SELECT ${count("state = 'pending' AND payer = ?1 LIMIT ?2")} AS of_payer,
            ${count("state = 'pending' AND is_rejected = 0 AND pay_to = ?3 LIMIT ?4")} AS of_pay_to`,
       ),
+      reserved: prepare(
+        `SELECT coalesce(sum(fee_micro_algos), 0) AS sum FROM holds
+         WHERE is_admitted = 1 AND is_settling = 0 AND pay_to = ? AND until_ms > ?`,
+      ),
+      reservedInAll: prepare(
+        `SELECT coalesce(sum(fee_micro_algos), 0) AS sum FROM holds
+         WHERE is_admitted = 1 AND is_settling = 0 AND until_ms > ?`,
+      ),
       deleteFees: prepare('DELETE FROM settlement_fees WHERE part_ms <= ?'),
       deleteRates: prepare('DELETE FROM settlement_rates WHERE part_ms <= ?'),
     }
@@ -98,13 +106,12 @@ export class SqliteLimits {
     return partOf(this.#nowMs(), feePeriod)
   }
 
-  /** Counts a settlement that is being recorded. Pending settlements are counted by their state. */
-  count({ payer, payTo, feeMicroAlgos }: Counted, limits: SettlementLimits, feePartMs: number): void {
+  /** Counts a payment in the current minute, where there is a limit. */
+  countRates({ payer, payTo }: Counted, { payerPerMinute, payToPerMinute }: SettlementLimits): void {
     const { addRate } = this.#statements
     const second = partOf(this.#nowMs(), ratePeriod)
-    if (limits.payerPerMinute !== undefined) addRate.run(payerName(payer), second, 1)
-    if (limits.payToPerMinute !== undefined) addRate.run(payToName(payTo), second, 1)
-    if (feeMicroAlgos > 0n) this.changeFee(payTo, feePartMs, feeMicroAlgos)
+    if (payerPerMinute !== undefined) addRate.run(payerName(payer), second, 1)
+    if (payToPerMinute !== undefined) addRate.run(payToName(payTo), second, 1)
     this.#deleteRates()
   }
 
@@ -129,9 +136,13 @@ export class SqliteLimits {
     return lastEnded(this.#nowMs(), period)
   }
 
+  /** What was spent, and what is reserved for held payments. */
   #feesOf(key: string): bigint {
-    const { sum } = this.#statements.fees.get(key, this.#endedOf(feePeriod)) as { sum: number }
-    return BigInt(sum)
+    const { fees, reserved, reservedInAll } = this.#statements
+    const now = this.#nowMs()
+    const spent = fees.get(key, this.#endedOf(feePeriod)) as { sum: number }
+    const held = (key === allSellers ? reservedInAll.get(now) : reserved.get(key, now)) as { sum: number }
+    return BigInt(spent.sum) + BigInt(held.sum)
   }
 
   #rateOf(name: string): number {

@@ -1,9 +1,10 @@
 import { named, naming, StoreError } from '../../../db/StoreError.js'
 import * as Sqlite from '../../../db/sqlite/Sqlite.js'
 import { WriteProbe } from '../../../db/WriteProbe.js'
-import { decideSettlement } from '../holdDecisions.js'
+import { decideSettlement, limitsOfSettlement } from '../holdDecisions.js'
 import type { HoldStore, SettlementClaim, SettlementLimits } from '../Settlement.js'
 import type { Settlement, SettlementOutcome, SettlementState, SettlementStore } from '../Settlements.js'
+import { amountsMigration } from './HeldAmounts.js'
 import { holdsMigration, SqliteHolds } from './SqliteHolds.js'
 import { limitsMigration, SqliteLimits } from './SqliteLimits.js'
 import { SqliteListings } from './SqliteListings.js'
@@ -34,10 +35,11 @@ const migrations: { readonly [version: number]: (nowMs: number) => string } = {
       CREATE INDEX paid_settlements ON settlements (created_ms) WHERE state = 'settled';`,
   3: limitsMigration,
   4: holdsMigration,
+  5: amountsMigration,
 }
 
 /** The version of the tables, recorded in the file. A file of a later version is refused. */
-const schemaVersion = 4
+const schemaVersion = 5
 
 type Row = { [column: string]: string | number | null }
 
@@ -89,11 +91,14 @@ export class SqliteSettlements implements SettlementStore {
       forget: prepare("DELETE FROM settlements WHERE state <> 'pending' AND created_ms < ?"),
     }
     // Looked up with every call, because tests replace the clock.
-    this.#limits = new SqliteLimits(this.#database, () => Date.now())
+    const nowMs = () => Date.now()
+    this.#limits = new SqliteLimits(this.#database, nowMs)
     this.holds = this.#holds = new SqliteHolds({
       database: this.#database,
       get: (transactionId) => this.get(transactionId),
       check: (payment, limits) => this.#limits.check(payment, limits),
+      countRates: (payment, limits) => this.#limits.countRates(payment, limits),
+      nowMs,
       read: (work) => this.#read(work),
       change: (make, options) => this.#change(make, options),
     })
@@ -112,18 +117,20 @@ export class SqliteSettlements implements SettlementStore {
   #claim(one: Settlement, limits: SettlementLimits): SettlementClaim {
     const { transactionId, claimant } = one
     const settlement = this.get(transactionId)
+    const admission = this.#holds.admission(transactionId)
     const decision = decideSettlement({
       isRecorded: settlement !== undefined,
       heldFor: this.#holds.find(transactionId),
       claimant,
-      limit: this.#limits.check(one, limits),
+      limit: this.#limits.check(one, limitsOfSettlement(limits, admission)),
     })
     if (decision.type === 'known') return { type: 'known', settlement: settlement! }
     if (decision.type === 'recorded') {
       const feePartMs = this.#limits.feePart()
       this.#insert(one, feePartMs)
-      this.#holds.end(transactionId)
-      this.#limits.count(one, limits, feePartMs)
+      this.#holds.settle(one)
+      if (!admission?.isPaidAfterwards) this.#limits.countRates(one, limits)
+      this.#limits.changeFee(one.payTo, feePartMs, one.feeMicroAlgos)
     }
     return decision
   }
@@ -165,6 +172,7 @@ export class SqliteSettlements implements SettlementStore {
   #finish(transactionId: string, { state, round, errorReason, errorMessage }: SettlementOutcome): boolean {
     const roundText = round === undefined ? null : round.toString()
     const { settle, finish } = this.#statements
+    this.#holds.end(transactionId, state === 'settled')
     if (state === 'settled' && Number(settle.run(roundText, transactionId).changes) === 1) return true
     const values = [state, roundText, errorReason ?? null, errorMessage ?? null, transactionId]
     const row = finish.get(...values) as Row | undefined
