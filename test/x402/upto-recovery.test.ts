@@ -207,7 +207,7 @@ test('all streams of a killed gate are settled at once, before their authorizati
   const count = 250
   for (let index = 0; index < count; index++) {
     const id = index === 0 ? transactionId : `other-${index}`
-    claims.usage.note({ ...one!, transactionId: id }, 1, Date.now())
+    claims.usage.begin({ ...one!, transactionId: id }, 1, Date.now())
   }
   let running = 0
   let asked = 0

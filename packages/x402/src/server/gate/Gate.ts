@@ -25,6 +25,7 @@ import { Renewals, Unfinished } from '../exchange/Renewals.js'
 import { SignedOffers } from '../exchange/SignedOffers.js'
 import { SignedReceipts } from '../exchange/SignedReceipts.js'
 import { UsageRecovery } from '../exchange/UsageRecovery.js'
+import { Withdrawals } from '../exchange/Withdrawals.js'
 import { Passes, type PassOffer } from '../passes/Passes.js'
 import { Paywall } from '../paywall/Paywall.js'
 import * as GateRequest from '../routes/GateRequest.js'
@@ -87,7 +88,7 @@ export class Gate {
   readonly #sales: SalesLog
   readonly #events: GateEvents
   readonly #recovery: SalesRecovery | undefined
-  /** Undefined if no route has a price by usage. */
+  /** Undefined if the store does not support prices by usage. */
   readonly #usageRecovery: UsageRecovery | undefined
   /** Undefined if no route has passes. */
   readonly #passes: Passes | undefined
@@ -116,7 +117,6 @@ export class Gate {
     this.#sales = new SalesLog(this.#claims.sales, this.#onError)
     this.#events = new GateEvents(this.#notifications, this.#sales)
     this.#recovery = this.#recoveryOf(options)
-    this.#usageRecovery = this.#usageRecoveryOf(options)
     const limited = () => safely(limitedWarning((text) => this.#warn(text)))
     const [warnOfUnpaid, warnOfClaim] = [limited(), limited()]
     const renewals = new Renewals({ claims: this.#claims, onError: this.#onError })
@@ -134,7 +134,11 @@ export class Gate {
       maxUnpaidStreams: unpaidLimitOf(options),
       onManyUnpaid: () => warnOfUnpaid(manyUnpaidText),
       onClaimedElsewhere: (transactionId) => warnOfClaim(claimedElsewhereText(transactionId)),
+      withdrawals: new Withdrawals(),
     }
+    const { usage: store } = this.#claims
+    // An earlier deployment may have had prices by usage, and left streams that it has not charged.
+    this.#usageRecovery = store && new UsageRecovery({ ...this.#exchange, store, chains: chainList(options.chains) })
     this.#passes = Passes.of({
       passes: options.passes,
       routes: options.routes,
@@ -414,16 +418,6 @@ export class Gate {
       onError,
       hasHook: onSettled !== undefined,
     })
-  }
-
-  #usageRecoveryOf({ chains, routes }: CompleteOptions): UsageRecovery | undefined {
-    const { usage: store } = this.#claims
-    const isByUsage = Object.entries(routes).some(([key, route]) =>
-      acceptsOf(route, key).some((accept) => schemeOf(accept) === 'upto'),
-    )
-    if (!isByUsage || store === undefined) return undefined
-    const [facilitators, events, onError] = [this.#facilitators, this.#events, this.#onError]
-    return new UsageRecovery({ store, facilitators, chains: chainList(chains), events, onError })
   }
 
   #warn(text: string): void {
