@@ -67,7 +67,8 @@ export class Withdrawals {
     if (held === undefined || held.amount < charge) return 'withdrawn'
     const { authAddress = payer } = await chain.algod.account(payer)
     if (authAddress !== signer) return 'withdrawn'
-    const { lastRound } = await chain.parameters()
+    // Not a round that was read a moment ago: the payer may have used the lease since.
+    const { lastRound } = await chain.algod.parameters()
     const found = await this.find(chain, sale, lastRound)
     return found.type === 'absent' && found.isVoided ? 'withdrawn' : 'nothing'
   }
