@@ -4,7 +4,6 @@ import * as responses from '../gate/responses.js'
 import type { HeldAnswer } from '../store/Claims.js'
 import type { Sale } from '../store/Sales.js'
 import type { UsageStore } from '../store/UsageStore.js'
-import type { ExchangeClaim } from './ExchangeClaim.js'
 import type { ExchangeParts } from './ExchangeParts.js'
 import { MeteredStream } from './MeteredStream.js'
 import { type LedgerProblem, leftUnpaid, type PaidRequest } from './PaidRequest.js'
@@ -134,22 +133,6 @@ export class MeteredCharge {
   /** The handler failed, and nothing is charged. Never throws. */
   async drop(): Promise<void> {
     await this.#stream?.drop().catch(this.#gate.onError)
-  }
-
-  /**
-   * Charges 0, so that the facilitator no longer counts the maximum against the payer's balance, and ends the claim. Until
-   * then, no other request has the payment. Never throws.
-   */
-  async release(claim: ExchangeClaim): Promise<void> {
-    const { facilitators, onError } = this.#gate
-    const { payload, requirement, claimant, request } = this.#paid
-    try {
-      const nothing = { ...requirement, amount: '0' }
-      if (claim.isHeld) await facilitators.settle(payload, nothing, { claimant, requestId: request.id })
-    } catch (error) {
-      onError(error)
-    }
-    await claim.end('forgotten')
   }
 
   /**

@@ -346,9 +346,9 @@ export class PaidExchange {
     this.#endHandler(isKept ? 'open' : 'refused')
     if (this.#receipt === undefined) this.#reportCancelled()
     await this.#metered?.drop()
+    await this.#own.end(isKept ? 'open' : 'forgotten')
     // A claim that is kept could have a charge on the ledger.
-    if (this.#metered === undefined || isKept) await this.#own.end(isKept ? 'open' : 'forgotten')
-    else void this.#metered.release(this.#own)
+    if (this.#metered !== undefined && !isKept) this.#gate.unused.add(this.#paid, this.#ledger.round)
     if (this.#hooks !== undefined) await this.#hooks.cancel(reason)
   }
 

@@ -24,6 +24,7 @@ import { noteGranted, notePayment, PaymentStatus } from '../exchange/Payment.js'
 import { Renewals, Unfinished } from '../exchange/Renewals.js'
 import { SignedOffers } from '../exchange/SignedOffers.js'
 import { SignedReceipts } from '../exchange/SignedReceipts.js'
+import { UnusedAuthorizations } from '../exchange/UnusedAuthorizations.js'
 import { UsageRecovery } from '../exchange/UsageRecovery.js'
 import { Withdrawals } from '../exchange/Withdrawals.js'
 import { Passes, type PassOffer } from '../passes/Passes.js'
@@ -120,21 +121,25 @@ export class Gate {
     const limited = () => safely(limitedWarning((text) => this.#warn(text)))
     const [warnOfUnpaid, warnOfClaim] = [limited(), limited()]
     const renewals = new Renewals({ claims: this.#claims, onError: this.#onError })
-    this.#exchange = {
+    const shared = {
       events: this.#events,
-      hooks: decidingHooks(options, this.#onError),
       facilitators: this.#facilitators,
       claims: this.#claims,
       renewals,
       unfinished: new Unfinished(this.#claims, renewals, this.#onError),
+      onError: this.#onError,
+    }
+    this.#exchange = {
+      ...shared,
+      hooks: decidingHooks(options, this.#onError),
       cors: options.cors ?? false,
       receipts: SignedReceipts.of(this.#options, this.#onError),
       respond: (request, response) => this.#respond(request, response),
-      onError: this.#onError,
       maxUnpaidStreams: unpaidLimitOf(options),
       onManyUnpaid: () => warnOfUnpaid(manyUnpaidText),
       onClaimedElsewhere: (transactionId) => warnOfClaim(claimedElsewhereText(transactionId)),
       withdrawals: new Withdrawals(),
+      unused: new UnusedAuthorizations(shared),
     }
     const { usage: store } = this.#claims
     // An earlier deployment may have had prices by usage, and left streams that it has not charged.
@@ -189,6 +194,7 @@ export class Gate {
   async close({ timeoutMs = 5_000 }: { timeoutMs?: number | undefined } = {}): Promise<void> {
     this.#recovery?.stop()
     this.#usageRecovery?.stop()
+    this.#exchange.unused.stop()
     const endMs = performance.now() + timeoutMs
     await this.#notifications.close(timeoutMs)
     await this.#sales.close(Math.max(100, endMs - performance.now()))
