@@ -19,7 +19,7 @@ async function schemaOfVersion1(): Promise<string> {
   const schema = `upgrade_${++schemas}`
   await migratePostgres('seller', { address, schema })
   await admin.query(`
-    DROP FUNCTION ${schema}.take_abandoned, ${schema}.leave_unpaid, ${schema}.note_work, ${schema}.count_unpaid,
+    DROP FUNCTION ${schema}.take_abandoned, ${schema}.leave_unpaid, ${schema}.note_work, ${schema}.begin_work, ${schema}.count_unpaid,
       ${schema}.is_unpaid;
     DROP TABLE ${schema}.metered_work, ${schema}.unpaid_payers;
     DROP FUNCTION ${schema}.claim_purchase;

@@ -1,103 +1,22 @@
 /** Streams that are charged by usage, whose gate was killed, or whose settlement stays undecided. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, type TestContext, test } from 'node:test'
+import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Accept, type ClaimStore, MemoryClaims } from '@latchkey/x402/server'
-import { SqliteClaims } from '@latchkey/x402/sqlite'
+import { type Accept, MemoryClaims } from '@latchkey/x402/server'
 import { authorizationFor } from './support/authorizations.test.helper.js'
-import { altered, headerJson, openMarket, repeated, until } from './support/market.test.helper.js'
-import { charging, type Handler, newSeller, openShop } from './support/uptoShop.test.helper.js'
+import { killed, later, through, usageStores } from './support/killedStream.test.helper.js'
+import { altered, openMarket, repeated, until } from './support/market.test.helper.js'
+import { charging, newSeller, openShop } from './support/uptoShop.test.helper.js'
 
 const timeout = 120_000
 const market = await openMarket({ after })
 
-const stores: { readonly [name: string]: (t: TestContext) => ClaimStore } = {
-  memory: () => new MemoryClaims(),
-  SQLite: (t) => {
-    const directory = mkdtempSync(join(tmpdir(), 'upto-recovery-'))
-    const claims = new SqliteClaims(join(directory, 'claims.sqlite'))
-    t.after(() => {
-      claims.close()
-      rmSync(directory, { recursive: true })
-    })
-    return claims
-  },
-}
-
-/** An object whose functions, and those of its members, are called by `call`. */
-function through<T extends object>(
-  target: T,
-  call: (name: string, work: () => unknown, args: unknown[]) => unknown,
-): T {
-  return new Proxy(target, {
-    get: (_, name) => {
-      const value: unknown = Reflect.get(target, name, target)
-      if (typeof value === 'function') {
-        return (...args: unknown[]) => call(String(name), () => Reflect.apply(value, target, args), args)
-      }
-      return typeof value === 'object' && value !== null ? through(value, call) : value
-    },
-  })
-}
-
-const never = new Promise<never>(() => {})
-
-/** A store and a facilitator for a gate that can be killed: after that, none of its calls has an effect. */
-function mortal(claims: ClaimStore) {
-  let isKilled = false
-  const call = (_: string, work: () => unknown): unknown => (isKilled ? never : work())
-  const kill = (): void => {
-    isKilled = true
-  }
-  return { claims: through(claims, call), facilitators: through(market.local, call), kill }
-}
-
-/** The store as it is some minutes later. */
-function later(claims: ClaimStore, ms: number): ClaimStore {
-  return through(claims, (name, work, args) => {
-    if (name === 'takeAbandoned') args[2] = (args[2] as number) + ms
-    if (name === 'claim') args[1] = { ...(args[1] as object), nowMs: Date.now() + ms }
-    return work()
-  })
-}
-
-/** A stream that uses ten cents and stays open. */
-const waiting =
-  (onRun: () => void): Handler =>
-  (_, response, payment) => {
-    onRun()
-    payment.charge!('$0.1')
-    response.write('the first part')
-  }
-
-/** A stream whose gate is killed after the charge was stored. */
-async function killed(t: TestContext, claims: ClaimStore, account: number) {
-  const { kill, ...parts } = mortal(claims)
-  let runs = 0
-  const handler = waiting(() => void runs++)
-  const shop = await openShop(market, t, handler, { ...parts, price: { stream: true } })
-  const header = await authorizationFor(market, await fetch(shop.url), { rounds: 900n, account })
-  const response = await repeated(shop.url, header)
-  const { value } = await response.body!.getReader().read()
-  assert.equal(Buffer.from(value!).toString(), 'the first part')
-  const { transactionId } = (await claims.sales!.list({ limit: 1 })).sales[0]!
-  await until(async () => (await claims.usage!.chargeOf(transactionId)) === 100_000n)
-  kill()
-  /** Opens another gate of the same seller. */
-  const replica = (more: Parameters<typeof openShop>[3]) => {
-    const accepts: Accept = { price: { upTo: '$0.50', stream: true }, payTo: shop.seller }
-    return openShop(market, t, handler, { routes: { '/model': { accepts } }, ...more })
-  }
-  return { ...shop, header, transactionId, replica, runs: () => runs }
-}
+const stores = usageStores('upto-recovery-')
 
 for (const [name, openStore] of Object.entries(stores)) {
   test(`${name}: another gate charges for what was used until a gate was killed`, { timeout }, async (t) => {
     const claims = openStore(t)
-    const { received, transactionId, replica } = await killed(t, claims, 0)
+    const { received, transactionId, replica } = await killed(market, t, claims, 0)
     await replica({ claims })
     await sleep(200)
     assert.equal(await received(), 0n, 'the gate may still run')
@@ -112,7 +31,7 @@ for (const [name, openStore] of Object.entries(stores)) {
     timeout,
   }, async (t) => {
     const claims = openStore(t)
-    const { header, received, replica, runs } = await killed(t, claims, 1)
+    const { header, received, replica, runs } = await killed(market, t, claims, 1)
     // The recovery is left out: the buyer comes first.
     const second = await replica({
       claims: through(later(claims, 400_000), (name, work) => (name === 'takeAbandoned' ? [] : work())),
@@ -123,36 +42,11 @@ for (const [name, openStore] of Object.entries(stores)) {
     assert.deepEqual([await received(), runs()], [100_000n, 1])
   })
 
-  test(`${name}: a payer is refused if its stream is not settled before its last valid round`, {
-    timeout,
-  }, async (t) => {
-    const claims = openStore(t)
-    const { received, replica, transactionId } = await killed(t, claims, 2)
-    const settle = async (): Promise<never> => {
-      throw new Error('the facilitator is down')
-    }
-    const down = altered(market.local, { settle })
-    const payer = market.devnet.accounts[2]!.address
-    await replica({ claims: later(claims, 100_000), facilitators: down })
-    await sleep(200)
-    assert.equal(await claims.usage!.isUnpaid(payer, Date.now()), false, 'the settlement is not decided')
-    assert.equal(await claims.usage!.chargeOf(transactionId), 100_000n)
-    for (let blocks = 0; blocks < 1_000; blocks++) market.devnet.mine()
-    await sleep(1_100)
-    await replica({ claims: later(claims, 200_000), facilitators: down })
-    await until(async () => claims.usage!.isUnpaid(payer, Date.now()))
-    await until(async () => (await claims.sales!.list({ limit: 1 })).sales[0]!.outcome === 'cancelled')
-    const { url } = await openShop(market, t, charging('$0.1'), { claims })
-    const header = await authorizationFor(market, await fetch(url), { rounds: 900n, account: 2 })
-    assert.equal(headerJson(await repeated(url, header), 'payment-required')['error'], 'payer_left_unpaid')
-    assert.equal(await received(), 0n)
-  })
-
   test(`${name}: a payer is not refused if its charge is on the ledger, and the facilitator does not respond`, {
     timeout,
   }, async (t) => {
     const claims = openStore(t)
-    const { received, replica, transactionId } = await killed(t, claims, 3)
+    const { received, replica, transactionId } = await killed(market, t, claims, 3)
     // The settlement arrives, and its response is lost.
     let isSettled = false
     const lost = altered(market.local, {
@@ -201,13 +95,13 @@ test('a handler that fails after a part of its stream charges nothing, even late
 
 test('all streams of a killed gate are settled at once, before their authorizations expire', { timeout }, async (t) => {
   const claims = new MemoryClaims()
-  const { transactionId } = await killed(t, claims, 3)
+  const { transactionId } = await killed(market, t, claims, 3)
   const [one] = claims.usage.takeAbandoned(1, 1, Date.now() + 1_000_000)
   assert.equal(one!.transactionId, transactionId)
   const count = 250
   for (let index = 0; index < count; index++) {
     const id = index === 0 ? transactionId : `other-${index}`
-    claims.usage.note({ ...one!, transactionId: id }, 1, Date.now())
+    claims.usage.begin({ ...one!, transactionId: id }, 1, Date.now())
   }
   let running = 0
   let asked = 0
@@ -234,7 +128,7 @@ test('all streams of a killed gate are settled at once, before their authorizati
 
 test('a settlement that is not decided is tried again soon, by any gate', { timeout }, async (t) => {
   const claims = new MemoryClaims()
-  const { transactionId, received, replica } = await killed(t, claims, 0)
+  const { transactionId, received, replica } = await killed(market, t, claims, 0)
   let asked = 0
   const settle = async (): Promise<never> => {
     asked++

@@ -105,4 +105,12 @@ export {
   type SaleStore,
   SalesError,
 } from './store/Sales.js'
-export { MemoryUsage, type MeteredWork, type UnpaidWork, type UsageStore } from './store/UsageStore.js'
+export {
+  MemoryUsage,
+  type MeteredWork,
+  type NotedWork,
+  type ReturnedWork,
+  type UnpaidWork,
+  type UsageStore,
+  type WorkState,
+} from './store/UsageStore.js'

@@ -10,14 +10,17 @@ import type { Lease } from './Renewals.js'
 /** A result with which the payment is claimed. */
 export type Claimed = Extract<ClaimResult, { readonly type: 'new' | 'again' | 'held' }>
 
+/** The parts of a gate that claims need. */
+export type ClaimParts = Pick<ExchangeParts, 'claims' | 'renewals' | 'unfinished' | 'events' | 'onError'>
+
 export class ExchangeClaim {
-  readonly #gate: Pick<ExchangeParts, 'claims' | 'renewals' | 'unfinished' | 'onError'>
+  readonly #gate: ClaimParts
   readonly #lease: Lease
   readonly result: Claimed
   /** Whether the answer could not be stored and was dropped. The claim then stays used up. */
   #isAnswerDropped = false
 
-  private constructor(gate: ExchangeParts, lease: Lease, result: Claimed) {
+  private constructor(gate: ClaimParts, lease: Lease, result: Claimed) {
     this.#gate = gate
     this.#lease = lease
     this.result = result
@@ -25,7 +28,7 @@ export class ExchangeClaim {
 
   /** Claims the payment of a request. `isKnown` is whether it was claimed before. */
   static async take(
-    gate: ExchangeParts,
+    gate: ClaimParts,
     paid: PaidRequest,
     { state, round, isKnown }: LedgerStatus & { readonly isKnown: boolean },
   ): Promise<ExchangeClaim | Exclude<ClaimResult, Claimed>> {

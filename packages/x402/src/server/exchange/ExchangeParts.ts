@@ -5,6 +5,8 @@ import type { GateResponse } from './Admission.js'
 import type { Facilitators } from './Facilitators.js'
 import type { Renewals, Unfinished } from './Renewals.js'
 import type { SignedReceipts } from './SignedReceipts.js'
+import type { UnusedAuthorizations } from './UnusedAuthorizations.js'
+import type { Withdrawals } from './Withdrawals.js'
 
 /** The parts of a gate that its exchanges share. */
 export type ExchangeParts = {
@@ -18,6 +20,9 @@ export type ExchangeParts = {
   /** Completes a response of the gate. */
   readonly respond: (request: Request, response: Response) => GateResponse
   readonly events: GateEvents
+  /** Finds out on the ledger whether a payer has withdrawn an authorization. */
+  readonly withdrawals: Withdrawals
+  readonly unused: UnusedAuthorizations
   /** Undefined if no hook decides. */
   readonly hooks: GateHookCalls | undefined
   /** Never throws. */

@@ -2,14 +2,16 @@
 import type { SettleResponse } from '@latchkey/x402-wire'
 import * as responses from '../gate/responses.js'
 import type { HeldAnswer } from '../store/Claims.js'
+import type { Sale } from '../store/Sales.js'
 import type { UsageStore } from '../store/UsageStore.js'
 import type { ExchangeParts } from './ExchangeParts.js'
 import { MeteredStream } from './MeteredStream.js'
 import { type LedgerProblem, leftUnpaid, type PaidRequest } from './PaidRequest.js'
 import type { Charged } from './Payment.js'
-import { type SettlementResult, verifyPayment } from './settlePayment.js'
+import { pendingReceipt, type SettlementResult, verifyPayment } from './settlePayment.js'
 import { storedCharge, type Usage, withCharge } from './Usage.js'
 import { refuseMs } from './UsageRecovery.js'
+import { failureCause } from './Withdrawals.js'
 
 export class MeteredCharge {
   readonly #gate: ExchangeParts
@@ -73,20 +75,22 @@ export class MeteredCharge {
   /**
    * Stores the work of a response that is sent before it is charged.
    *
+   * @param round the round in which the payment was claimed, if it is new
    * @param onCut called when the response was cut, and what was used must be charged
    * @returns false if the payer is refused
    */
-  async begin(onCut: () => Promise<void>): Promise<boolean> {
+  async begin(round: bigint | undefined, onCut: () => Promise<void>): Promise<boolean> {
     if (!this.isSentFirst) return true
-    const { events, onError } = this.#gate
+    const { onError } = this.#gate
     this.#stream = await MeteredStream.begin({
       store: this.#store,
       paid: this.#paid,
-      sale: events.saleOf(this.#paid.event, 'verified'),
+      sale: this.#sale(round),
       isChargeable: () => this.#isChargeable(),
       onCut: () => void onCut().catch(onError),
       onError,
     })
+    this.#usage.onChange = () => this.#stream?.charged()
     return this.#stream !== undefined
   }
 
@@ -131,22 +135,79 @@ export class MeteredCharge {
     await this.#stream?.drop().catch(this.#gate.onError)
   }
 
-  /** Takes the amount of an earlier request. If its gate was killed while it was sent, what was used until then. */
+  /**
+   * Takes the amount of an earlier request. If its gate was killed while it was sent, what was used until then: should
+   * that gate still run, it notes no more.
+   */
   async takeEarlier(stored: HeldAnswer | undefined): Promise<void> {
-    const running = await this.#store.chargeOf(this.#paid.payment.transactionId)
+    const running = await this.#store.takeOver(this.#paid.payment.transactionId)
     this.#amount = running ?? storedCharge(stored)
   }
 
-  /** Records the outcome. Never throws: work that stays in the store is settled again. */
-  async record(result: SettlementResult): Promise<void> {
-    const { transactionId, payer } = this.#paid.payment
-    const isUnpaid = result.state === 'failed' && result.isWithheld !== true && (this.#amount ?? 0n) > 0n
+  /**
+   * Records the outcome, and returns it. Never throws: work that stays in the store is settled again.
+   *
+   * @param round the round in which the payment was claimed
+   */
+  async record(result: SettlementResult, round: bigint): Promise<SettlementResult> {
     try {
-      if (isUnpaid) await this.#store.leaveUnpaid({ transactionId, payer, refuseMs }, Date.now())
-      else if (this.isSentFirst && result.state !== 'pending') await this.#store.end(transactionId)
+      await this.#stream?.close()
+      return this.isSentFirst ? await this.#recordSent(result, round) : await this.#recordHeld(result, round)
     } catch (error) {
       this.#gate.onError(error)
+      return result
     }
+  }
+
+  /** The outcome of a response that is sent after it is charged. */
+  async #recordHeld(result: SettlementResult, round: bigint): Promise<SettlementResult> {
+    if (result.state === 'failed' && (await this.#isWithdrawn(result, round))) await this.#refusePayer()
+    return result
+  }
+
+  /** The outcome of a response that was sent. The charge of a gate that lost its work is decided by the one that has it. */
+  async #recordSent(result: SettlementResult, round: bigint): Promise<SettlementResult> {
+    const { transactionId } = this.#paid.payment
+    const isOwn = this.#stream?.isOwn === true
+    const isOver = result.state === 'settled' || (result.state === 'failed' && result.isWithheld === true)
+    if (isOver || (isOwn && this.#amount === 0n && result.state === 'failed')) {
+      await this.#store.end(transactionId)
+      return result
+    }
+    if (!isOwn) {
+      // Another gate of this seller has settled what was used when this one was paused, or cut off from the store.
+      const short = result.state === 'failed' ? result.short : undefined
+      return short === undefined ? result : { state: 'settled', ...short }
+    }
+    if (result.state === 'failed' && (await this.#isWithdrawn(result, round))) {
+      await this.#refusePayer()
+      return result
+    }
+    await this.#stream!.giveBack()
+    const why = 'the charge is not settled yet'
+    return result.state === 'pending'
+      ? result
+      : { state: 'pending', receipt: pendingReceipt(this.#paid, why), status: 503 }
+  }
+
+  #refusePayer(): Promise<void> | void {
+    const { transactionId, payer } = this.#paid.payment
+    return this.#store.leaveUnpaid({ transactionId, payer, refuseMs }, Date.now())
+  }
+
+  /** Whether the payer is at fault: it had less settled than was used, or the ledger proves that it cannot be charged. */
+  async #isWithdrawn(result: Extract<SettlementResult, { state: 'failed' }>, round: bigint): Promise<boolean> {
+    const charge = this.#amount ?? 0n
+    if (result.isWithheld === true || charge === 0n) return false
+    if (result.short !== undefined) return true
+    if (failureCause(result.receipt.errorReason ?? '') === 'seller') return false
+    const { chain, payment } = this.#paid
+    const found = await this.#gate.withdrawals.evidence(chain, { payment, sale: this.#sale(round), charge })
+    return found === 'withdrawn'
+  }
+
+  #sale(round: bigint | undefined): Sale {
+    return this.#gate.events.saleOf(this.#paid.event, 'verified', round)
   }
 }
 

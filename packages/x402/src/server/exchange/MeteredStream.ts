@@ -1,11 +1,12 @@
 /**
  * A response that is charged after it was sent. It ends while its authorization can still be settled: when its time is
  * up, before its last valid round, and when the gate cannot know the round or store the charge. The charge so far is
- * stored at short intervals, so that another gate can settle it.
+ * stored at once when it is no longer 0, and then at short intervals, so that another gate can settle it. A gate that
+ * was paused may find that another one has done that.
  */
 import { UptoPayment } from '@latchkey/x402-wire'
 import type { Sale } from '../store/Sales.js'
-import type { UsageStore } from '../store/UsageStore.js'
+import type { UsageStore, WorkState } from '../store/UsageStore.js'
 import type { PaidRequest } from './PaidRequest.js'
 
 export type MeteredStreamOptions = {
@@ -30,19 +31,28 @@ export type StreamTimes = {
   readonly noteMs: number
   /** How often the facilitator is asked whether the authorization can still be charged. */
   readonly verifyMs: number
-  /** How long a stream continues while no node responds, or while the charge cannot be stored. */
+  /** How long a stream continues while no node responds. */
   readonly silenceMs: number
+  /** How long a stream continues while its charge cannot be stored. */
+  readonly unstoredMs: number
 }
 
-const defaultTimes: StreamTimes = { watchMs: 1_000, noteMs: 5_000, verifyMs: 10_000, silenceMs: 20_000 }
+export const defaultTimes: StreamTimes = {
+  watchMs: 1_000,
+  noteMs: 5_000,
+  verifyMs: 10_000,
+  silenceMs: 20_000,
+  unstoredMs: 10_000,
+}
 
-/** Longer than the settlement of a stream that has ended is tried. */
-export const workLeaseMs = 90_000
 /**
- * Longer than a stream continues without being stored, and its first settlement takes. With the time between two runs of
- * the recovery, shorter than an authorization is valid after the longest work.
+ * Longer than a stream continues without being stored, so that only the work of a gate that ended or hangs is taken. The
+ * lease is renewed until the charge is settled. An authorization is valid for `UptoPayment.settleSeconds` after the
+ * longest work: long enough for this lease, and several tries of the recovery.
  */
-export const runningLeaseMs = 45_000
+export const workLeaseMs = 15_000
+/** Longer than the settlement of a stream that has ended is tried. */
+const maxSettleMs = 120_000
 
 const settleRounds = UptoPayment.roundsIn(UptoPayment.settleSeconds)
 
@@ -64,6 +74,9 @@ export class MeteredStream {
   #verifying: Promise<void> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #isOver = false
+  #hasCharge = false
+  #isOwn = false
+  #isKept = false
 
   private constructor(options: MeteredStreamOptions) {
     const { payload, requirement, claimant } = options.paid
@@ -83,7 +96,10 @@ export class MeteredStream {
    */
   static async begin(options: MeteredStreamOptions): Promise<MeteredStream | undefined> {
     const stream = new MeteredStream(options)
-    return (await stream.#store(0n, runningLeaseMs)) ? stream : undefined
+    const { payment } = options.paid
+    const { transactionId, payer } = payment
+    const work = { transactionId, payer, charge: 0n, order: stream.#order }
+    return (await options.store.begin(work, workLeaseMs, Date.now())) ? stream : undefined
   }
 
   /** Aborted when nothing more may be sent. */
@@ -98,10 +114,39 @@ export class MeteredStream {
     this.#timer.unref?.()
   }
 
-  /** The response has ended. Stores its charge before it is settled; the store may fail. */
+  /**
+   * Whether the whole charge is stored, and no other gate had taken the work before. If not, another gate may have
+   * settled what was stored earlier.
+   */
+  get isOwn(): boolean {
+    return this.#isOwn
+  }
+
+  /** The charge has changed. The first one is stored at once. */
+  charged(): void {
+    if (this.#isOver || this.#hasCharge || this.#options.paid.usage!.soFar() === 0n) return
+    this.#hasCharge = true
+    this.#noteNext()
+  }
+
+  /**
+   * The response has ended. Stores its charge before it is settled; the store may fail. Keeps its lease until
+   * {@link MeteredStream.close}.
+   */
   async finish(charge: bigint): Promise<void> {
     await this.#stop()
-    await this.#store(charge, workLeaseMs).catch(this.#options.onError)
+    try {
+      this.#isOwn = (await this.#store(charge)) !== 'gone'
+    } catch (error) {
+      this.#options.onError(error)
+    }
+    this.#isKept = this.#isOwn
+    this.#keep(charge, performance.now() + maxSettleMs)
+  }
+
+  /** The settlement is decided, or is left to another gate. */
+  async close(): Promise<void> {
+    await this.#stop()
   }
 
   /** The work costs nothing. */
@@ -110,30 +155,45 @@ export class MeteredStream {
     await this.#options.store.end(this.#options.paid.payment.transactionId)
   }
 
+  /** Leaves the settlement to the next run of a recovery, of any gate. */
+  async giveBack(): Promise<void> {
+    await this.#stop()
+    const { store, paid } = this.#options
+    const { transactionId } = paid.payment
+    await store.giveBack({ transactionId, order: this.#order }, 0, Date.now())
+  }
+
   /** After this, nothing is stored by an earlier call. */
   async #stop(): Promise<void> {
     this.#isOver = true
+    this.#isKept = false
     clearTimeout(this.#timer)
     await this.#noting
+  }
+
+  /** Renews the lease while the charge is settled, so that no other gate settles it at the same time. */
+  #keep(charge: bigint, endMs: number): void {
+    if (!this.#isKept || performance.now() > endMs) return
+    this.#timer = setTimeout(() => {
+      // A store that fails leaves the work to another gate.
+      const storing = this.#store(charge).catch(() => {})
+      this.#noting = storing.then(() => this.#keep(charge, endMs))
+    }, this.#times.noteMs)
+    this.#timer.unref?.()
   }
 
   #check(): void {
     if (this.#isOver) return
     const nowMs = performance.now()
-    const { noteMs, verifyMs, silenceMs } = this.#times
-    const oldestMs = nowMs - silenceMs
-    if (nowMs >= this.#endMs || this.#roundMs < oldestMs || this.#notedMs < oldestMs) {
+    const { noteMs, verifyMs, silenceMs, unstoredMs } = this.#times
+    if (nowMs >= this.#endMs || this.#roundMs < nowMs - silenceMs || this.#notedMs < nowMs - unstoredMs) {
       this.#end()
       return
     }
     this.#reading ??= this.#readRound().finally(() => {
       this.#reading = undefined
     })
-    if (nowMs - this.#notedMs >= noteMs) {
-      this.#noting ??= this.#note().finally(() => {
-        this.#noting = undefined
-      })
-    }
+    if (nowMs - this.#notedMs >= noteMs && this.#noting === undefined) this.#noteNext()
     if (nowMs - this.#verifiedMs >= verifyMs) {
       this.#verifying ??= this.#verify().finally(() => {
         this.#verifiedMs = performance.now()
@@ -173,23 +233,31 @@ export class MeteredStream {
     }
   }
 
+  #noteNext(): void {
+    const noting = (this.#noting ?? Promise.resolve())
+      .then(() => this.#note())
+      .finally(() => {
+        if (this.#noting === noting) this.#noting = undefined
+      })
+    this.#noting = noting
+  }
+
   /** Never throws. A store that fails ends the stream after a while. */
   async #note(): Promise<void> {
     try {
-      // Another stream of the payer may have ended unpaid.
-      if (!(await this.#store(this.#options.paid.usage!.soFar(), runningLeaseMs))) this.#end()
+      // Another stream of the payer may have ended unpaid, or another gate may have taken the work.
+      if ((await this.#store(this.#options.paid.usage!.soFar())) !== 'noted') this.#end()
     } catch (error) {
       this.#options.onError(error)
     }
   }
 
-  async #store(charge: bigint, leaseMs: number): Promise<boolean> {
+  async #store(charge: bigint): Promise<WorkState> {
     const { store, paid } = this.#options
     const { transactionId, payer } = paid.payment
     const nowMs = performance.now()
-    const work = { transactionId, payer, charge, order: this.#order }
-    const isNoted = await store.note(work, leaseMs, Date.now())
+    const state = await store.note({ transactionId, payer, charge }, workLeaseMs, Date.now())
     this.#notedMs = nowMs
-    return isNoted
+    return state
   }
 }

@@ -13,6 +13,7 @@ import type { HeldAnswer, StoredPurchase } from '../store/Claims.js'
 import type { Admission, Decision, GateResponse } from './Admission.js'
 import { ExchangeClaim } from './ExchangeClaim.js'
 import type { ExchangeOutcome, ExchangeParts } from './ExchangeParts.js'
+import { HandlerTime } from './HandlerTime.js'
 import { chargedOf, MeteredCharge } from './MeteredCharge.js'
 import {
   handlerMs,
@@ -49,15 +50,14 @@ export class PaidExchange {
   #receipt: SettleResponse | undefined
   /** The headers of the receipt, if the payment was settled before the handler runs. */
   #paidHeaders: responses.HeaderList = []
-  #handlerEndMs = 0
-  #slowTimer: ReturnType<typeof setTimeout> | undefined
-  #onHandlerEnd = (): void => {}
+  readonly #time: HandlerTime
   #disconnection: Promise<void> | undefined
 
   constructor(gate: ExchangeParts, paid: PaidRequest) {
     this.#gate = gate
     this.#paid = paid
     this.#metered = MeteredCharge.of(gate, paid)
+    this.#time = new HandlerTime(handlerMs(paid))
     this.#hooks = gate.hooks && new PaymentHooks(gate.hooks, paid, gate.onError)
   }
 
@@ -175,8 +175,8 @@ export class PaidExchange {
     const settle = () => Tracing.span('gate.settle', { kind: 'client' }, () => send(settling))
     const phase = this.#paid.isSettledFirst ? 'before-handler' : 'after-handler'
     const hooks = isOnLedger ? undefined : this.#hooks
-    const result = await (hooks === undefined ? settle() : hooks.settle(phase, state === 'submitted', settle))
-    await this.#metered?.record(result)
+    const sent = await (hooks === undefined ? settle() : hooks.settle(phase, state === 'submitted', settle))
+    const result = (await this.#metered?.record(sent, this.#ledger.round)) ?? sent
     if (result.state === 'settled') {
       this.#enter('settled')
       this.#receipt = result.receipt
@@ -192,10 +192,12 @@ export class PaidExchange {
     const { errorReason, errorMessage } = result.receipt
     // An earlier request may have had the payment settled.
     const isKept = result.isWithheld === true && !this.#own.isNew
+    // A response that was sent is not produced again.
+    const isOpen = isKept || this.#isSentFirst
     if (isKept) events.pending(event)
     else if (result.short !== undefined) events.settled(event, result.short.round, chargedOf(result.short.receipt))
     else events.refused(event, { code: errorReason!, message: errorMessage! })
-    await this.#release(isKept ? 'open' : 'forgotten')
+    await this.#release(isOpen ? 'open' : 'forgotten')
     return this.#respond(responses.notSettled(result.receipt, required))
   }
 
@@ -228,20 +230,18 @@ export class PaidExchange {
     await this.#metered?.chooseOrder()
     const isOnce = !isSafe || this.#isSentFirst
     if (isOnce && !(await this.#own.begin())) return 'busy'
-    const isRefused = (await this.#metered?.begin(() => this.#expire())) === false
+    const round = this.#own.isNew ? this.#ledger.round : undefined
+    const isRefused = (await this.#metered?.begin(round, () => this.#expire())) === false
     return isRefused ? 'unpaid' : 'begun'
   }
 
   #admission(): Admission {
     const { request, payment, event } = this.#paid
-    this.#handlerEndMs = performance.now() + handlerMs(this.#paid)
     this.#metered?.watch()
-    if (this.#isOnce || (this.#isStreamed && !request.isUpgrade)) {
-      // A stream that runs longer than its claim does not open a second one.
-      const onSlow = (): unknown => (this.#isOnce ? this.#replace() : this.#own.end('served'))
-      this.#slowTimer = setTimeout(onSlow, handlerMs(this.#paid))
-      this.#slowTimer.unref?.()
-    }
+    // A stream that runs longer than its claim does not open a second one.
+    const isTimed = this.#isOnce || (this.#isStreamed && !request.isUpgrade)
+    const onSlow = (): unknown => (this.#isOnce ? this.#replace() : this.#own.end('served'))
+    this.#time.begin(isTimed ? onSlow : undefined)
     const settled = this.#receipt
     return {
       payer: payment.payer,
@@ -266,7 +266,7 @@ export class PaidExchange {
   async #answer(answer: HeldAnswer | undefined): Promise<{ headers: responses.HeaderList } | GateResponse> {
     const isSettled = this.#receipt !== undefined
     // A metered stream that has been sent is charged.
-    const isLate = !isSettled && !this.#isSentFirst && performance.now() > this.#handlerEndMs
+    const isLate = !isSettled && !this.#isSentFirst && this.#time.isOver
     if (isLate) await this.#cancel()
     if (!this.#isRunning) return this.#respond(responses.tooLate(isSettled))
     try {
@@ -347,6 +347,8 @@ export class PaidExchange {
     if (this.#receipt === undefined) this.#reportCancelled()
     await this.#metered?.drop()
     await this.#own.end(isKept ? 'open' : 'forgotten')
+    // A claim that is kept could have a charge on the ledger.
+    if (this.#metered !== undefined && !isKept) this.#gate.unused.add(this.#paid, this.#ledger.round)
     if (this.#hooks !== undefined) await this.#hooks.cancel(reason)
   }
 
@@ -354,14 +356,7 @@ export class PaidExchange {
   async #abandon(): Promise<void> {
     const { isUpgrade, isSafe } = this.#paid.request
     if (!this.#isRunning || isUpgrade) return
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, Math.max(0, this.#handlerEndMs - performance.now()))
-      timer.unref?.()
-      this.#onHandlerEnd = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
+    await this.#time.wait()
     if (!this.#isRunning) return
     if (this.#isSentFirst) return this.#expire()
     if (isSafe || this.#isStreamed) return this.#cancel()
@@ -396,8 +391,7 @@ export class PaidExchange {
 
   #endHandler(state: 'answered' | 'open' | 'refused'): void {
     this.#enter(state)
-    clearTimeout(this.#slowTimer)
-    this.#onHandlerEnd()
+    this.#time.end()
   }
 
   /** Whether the handler has neither ended nor been given up. */
@@ -421,7 +415,8 @@ export class PaidExchange {
   get #isAnswered(): boolean {
     if (this.#own.result.type !== 'held') return false
     // A stream whose copy had no room is produced again, like one that is too long for a copy.
-    const isMadeAgain = (this.#paid.request.isSafe || this.#paid.isStreamed) && !this.#isSentFirst
+    // One authorization settles one charge, so that a response by usage is not produced again.
+    const isMadeAgain = (this.#paid.request.isSafe || this.#paid.isStreamed) && this.#metered === undefined
     return this.#own.answer !== undefined || !isMadeAgain
   }
 

@@ -29,6 +29,8 @@ export type UsageOptions = {
 export class Usage {
   readonly maxAmount: bigint
   readonly isStreamed: boolean
+  /** Called when the charge has changed. */
+  onChange: () => void = () => {}
   readonly #options: UsageOptions
   #charge: bigint | undefined
   #override: string | undefined
@@ -50,6 +52,7 @@ export class Usage {
     const units = this.#unitsOf(price)
     this.#isExceeded ||= this.#isBegun && units > this.maxAmount
     this.#charge = this.#checked(units)
+    this.onChange()
   }
 
   /**
@@ -69,6 +72,7 @@ export class Usage {
     this.noteHeaders(headers)
     this.total()
     this.#isBegun = true
+    this.onChange()
   }
 
   /** Notes the handler's header, which counts instead of {@link charge}. Read at the end. */

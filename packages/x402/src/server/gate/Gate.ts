@@ -24,7 +24,9 @@ import { noteGranted, notePayment, PaymentStatus } from '../exchange/Payment.js'
 import { Renewals, Unfinished } from '../exchange/Renewals.js'
 import { SignedOffers } from '../exchange/SignedOffers.js'
 import { SignedReceipts } from '../exchange/SignedReceipts.js'
+import { UnusedAuthorizations } from '../exchange/UnusedAuthorizations.js'
 import { UsageRecovery } from '../exchange/UsageRecovery.js'
+import { Withdrawals } from '../exchange/Withdrawals.js'
 import { Passes, type PassOffer } from '../passes/Passes.js'
 import { Paywall } from '../paywall/Paywall.js'
 import * as GateRequest from '../routes/GateRequest.js'
@@ -87,7 +89,7 @@ export class Gate {
   readonly #sales: SalesLog
   readonly #events: GateEvents
   readonly #recovery: SalesRecovery | undefined
-  /** Undefined if no route has a price by usage. */
+  /** Undefined if the store does not support prices by usage. */
   readonly #usageRecovery: UsageRecovery | undefined
   /** Undefined if no route has passes. */
   readonly #passes: Passes | undefined
@@ -116,25 +118,32 @@ export class Gate {
     this.#sales = new SalesLog(this.#claims.sales, this.#onError)
     this.#events = new GateEvents(this.#notifications, this.#sales)
     this.#recovery = this.#recoveryOf(options)
-    this.#usageRecovery = this.#usageRecoveryOf(options)
     const limited = () => safely(limitedWarning((text) => this.#warn(text)))
     const [warnOfUnpaid, warnOfClaim] = [limited(), limited()]
     const renewals = new Renewals({ claims: this.#claims, onError: this.#onError })
-    this.#exchange = {
+    const shared = {
       events: this.#events,
-      hooks: decidingHooks(options, this.#onError),
       facilitators: this.#facilitators,
       claims: this.#claims,
       renewals,
       unfinished: new Unfinished(this.#claims, renewals, this.#onError),
+      onError: this.#onError,
+    }
+    this.#exchange = {
+      ...shared,
+      hooks: decidingHooks(options, this.#onError),
       cors: options.cors ?? false,
       receipts: SignedReceipts.of(this.#options, this.#onError),
       respond: (request, response) => this.#respond(request, response),
-      onError: this.#onError,
       maxUnpaidStreams: unpaidLimitOf(options),
       onManyUnpaid: () => warnOfUnpaid(manyUnpaidText),
       onClaimedElsewhere: (transactionId) => warnOfClaim(claimedElsewhereText(transactionId)),
+      withdrawals: new Withdrawals(),
+      unused: new UnusedAuthorizations(shared),
     }
+    const { usage: store } = this.#claims
+    // An earlier deployment may have had prices by usage, and left streams that it has not charged.
+    this.#usageRecovery = store && new UsageRecovery({ ...this.#exchange, store, chains: chainList(options.chains) })
     this.#passes = Passes.of({
       passes: options.passes,
       routes: options.routes,
@@ -185,6 +194,7 @@ export class Gate {
   async close({ timeoutMs = 5_000 }: { timeoutMs?: number | undefined } = {}): Promise<void> {
     this.#recovery?.stop()
     this.#usageRecovery?.stop()
+    this.#exchange.unused.stop()
     const endMs = performance.now() + timeoutMs
     await this.#notifications.close(timeoutMs)
     await this.#sales.close(Math.max(100, endMs - performance.now()))
@@ -414,16 +424,6 @@ export class Gate {
       onError,
       hasHook: onSettled !== undefined,
     })
-  }
-
-  #usageRecoveryOf({ chains, routes }: CompleteOptions): UsageRecovery | undefined {
-    const { usage: store } = this.#claims
-    const isByUsage = Object.entries(routes).some(([key, route]) =>
-      acceptsOf(route, key).some((accept) => schemeOf(accept) === 'upto'),
-    )
-    if (!isByUsage || store === undefined) return undefined
-    const [facilitators, events, onError] = [this.#facilitators, this.#events, this.#onError]
-    return new UsageRecovery({ store, facilitators, chains: chainList(chains), events, onError })
   }
 
   #warn(text: string): void {

@@ -8,12 +8,14 @@ import { UptoPayment } from '@latchkey/x402-wire'
 import type { Sale } from '../store/Sales.js'
 
 /**
- * `absent`: none of the blocks up to the last round, or the last valid round, has the transfer. `unreadable`: no node, or
+ * `absent`: none of the blocks up to the last round, or the last valid round, has the transfer. `isVoided`: another
+ * transaction of the payer has used its lease. `unreadable`: no node, or
  * too few, have one of the blocks. `later`: too many blocks for one run.
  */
 export type TransferSearch =
   | { readonly type: 'found'; readonly amount: bigint; readonly round: bigint }
-  | { readonly type: 'absent' | 'unreadable' | 'later' }
+  | { readonly type: 'absent'; readonly isVoided: boolean }
+  | { readonly type: 'unreadable' | 'later' }
 
 /** Twice the longest validity, because authorizations of different ages are searched. */
 const keptBlocks = 2_048
@@ -27,7 +29,7 @@ const unreadable: readonly string[] = ['not_found', 'no_quorum', 'too_large']
 
 export class UptoTransfers {
   readonly #algod: Pick<Algod, 'leasesInBlock' | 'quorum'>
-  /** The asset transfers with a lease, by round. */
+  /** The transactions with a lease, by round. */
   readonly #blocks: BoundedMap<bigint, readonly LeasedTransaction[]>
   #leases = 0
   #lastRound = 0n
@@ -51,6 +53,7 @@ export class UptoTransfers {
     this.#lastRound = lastRound
     const [first, last] = [BigInt(Math.max(sale.firstValid, 1)), BigInt(sale.lastValid)]
     const end = last < lastRound ? last : lastRound
+    let isVoided = false
     for (let start = first; start <= end; start += blocksAtOnce) {
       const rounds: bigint[] = []
       for (let round = start; round < start + blocksAtOnce && round <= end; round++) rounds.push(round)
@@ -60,9 +63,10 @@ export class UptoTransfers {
         if (leases === undefined) return { type: 'unreadable' }
         const transfer = leases.find((one) => isTransferOf(sale, one))
         if (transfer !== undefined) return { type: 'found', amount: transfer.amount, round: rounds[index]! }
+        isVoided ||= leases.some((one) => isLeaseOf(sale, one))
       }
     }
-    return { type: 'absent' }
+    return { type: 'absent', isVoided }
   }
 
   async #read(round: bigint): Promise<readonly LeasedTransaction[] | undefined> {
@@ -71,12 +75,11 @@ export class UptoTransfers {
     this.#reads++
     try {
       const leases = await this.#algod.leasesInBlock(round, this.#algod.quorum)
-      const transfers = leases.filter(({ isAssetTransfer }) => isAssetTransfer)
-      if (this.#leases + transfers.length <= maxKeptLeases) {
-        this.#leases += transfers.length
-        this.#blocks.set(round, transfers)
+      if (this.#leases + leases.length <= maxKeptLeases) {
+        this.#leases += leases.length
+        this.#blocks.set(round, leases)
       }
-      return transfers
+      return leases
     } catch (error) {
       if (error instanceof AlgodError && unreadable.includes(error.code)) return undefined
       throw error
@@ -94,17 +97,18 @@ export class UptoTransfers {
  * Whether a transaction is the transfer of the authorization. The buyer can use the lease for another transaction, and with
  * another last valid round the authorized transfer can still follow.
  */
-function isTransferOf(
-  { transactionId, payer, payTo, asset, amount, lastValid }: Sale,
-  leased: LeasedTransaction,
-): boolean {
+function isTransferOf(sale: Sale, leased: LeasedTransaction): boolean {
+  const { payTo, asset, amount, lastValid } = sale
   return (
-    leased.sender === payer &&
-    leased.lease === Bytes.toBase64(UptoPayment.leaseOfId(transactionId)) &&
+    isLeaseOf(sale, leased) &&
     leased.lastValid === BigInt(lastValid) &&
     leased.isAssetTransfer &&
     leased.receiver === payTo &&
     leased.assetId === BigInt(asset) &&
     leased.amount <= BigInt(amount)
   )
+}
+
+function isLeaseOf({ transactionId, payer }: Sale, { sender, lease }: LeasedTransaction): boolean {
+  return sender === payer && lease === Bytes.toBase64(UptoPayment.leaseOfId(transactionId))
 }

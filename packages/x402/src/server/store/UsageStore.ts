@@ -24,25 +24,42 @@ export type UsageStore = {
   readonly isUnpaid: (payer: string, nowMs: number) => Promise<boolean> | boolean
   /** How many authorizations the payers that are refused now have left unpaid. Counts to `limit` and no further. */
   readonly countUnpaid: (limit: number, nowMs: number) => Promise<number> | number
+  /** Stores work that begins. Returns false, and stores nothing, if the payer is refused. */
+  readonly begin: (work: MeteredWork, leaseMs: number, nowMs: number) => Promise<boolean> | boolean
   /**
-   * Stores work that begins or continues. The gate does that at short intervals: work that was not stored for
-   * `leaseMs` belongs to a gate that ended. Returns false, and stores nothing, if the payer is refused; the work must
-   * then stop.
+   * Stores the charge of work that continues. The gate does that at short intervals: work that was not stored for
+   * `leaseMs` belongs to a gate that ended. Work that has ended, or that another gate has taken, is left as it is.
    */
-  readonly note: (work: MeteredWork, leaseMs: number, nowMs: number) => Promise<boolean> | boolean
+  readonly note: (work: NotedWork, leaseMs: number, nowMs: number) => Promise<WorkState> | WorkState
   /** The charge of work that was not ended; undefined if there is none. */
   readonly chargeOf: (transactionId: string) => Promise<bigint | undefined> | bigint | undefined
+  /** Takes work from its gate, which may still run: its charge is final from then on. Returns the charge. */
+  readonly takeOver: (transactionId: string) => Promise<bigint | undefined> | bigint | undefined
+  /** Leaves work that was not ended to the first call of `takeAbandoned` after `afterMs`, with this order. */
+  readonly giveBack: (work: ReturnedWork, afterMs: number, nowMs: number) => Promise<void> | void
   /** Deletes work that was settled, or that costs nothing. */
   readonly end: (transactionId: string) => Promise<void> | void
   /** Deletes work that was not paid, and refuses its payer from now on, atomically. */
   readonly leaveUnpaid: (unpaid: UnpaidWork, nowMs: number) => Promise<void> | void
-  /** Returns work of gates that ended, and leases it to the caller: no other call gets it before `leaseMs` has passed. */
+  /**
+   * Takes work of gates that ended, as `takeOver` does, and leases it to the caller: no other call gets it before
+   * `leaseMs` has passed.
+   */
   readonly takeAbandoned: (
     limit: number,
     leaseMs: number,
     nowMs: number,
   ) => Promise<readonly MeteredWork[]> | readonly MeteredWork[]
 }
+
+export type NotedWork = Pick<MeteredWork, 'transactionId' | 'payer' | 'charge'>
+export type ReturnedWork = Pick<MeteredWork, 'transactionId' | 'order'>
+
+/**
+ * The state of noted work. `refused`: the payer is refused, so that the work must stop. `gone`: another gate has ended
+ * the work, or ends it.
+ */
+export type WorkState = 'noted' | 'refused' | 'gone'
 
 /** Work that was not paid. */
 export type UnpaidWork = {
@@ -57,7 +74,7 @@ export const maxUnpaidPayers = 100_000
 
 /** Metered work in memory. */
 export class MemoryUsage implements UsageStore {
-  readonly #work = new Map<string, { readonly work: MeteredWork; untilMs: number }>()
+  readonly #work = new Map<string, { work: MeteredWork; untilMs: number; isTaken: boolean }>()
   /** Keyed by payer, those that left work unpaid last at the end. */
   readonly #unpaid: BoundedMap<string, { readonly untilMs: number; readonly count: number }>
 
@@ -75,14 +92,34 @@ export class MemoryUsage implements UsageStore {
     return Math.min(total, limit)
   }
 
-  note(work: MeteredWork, leaseMs: number, nowMs: number): boolean {
+  begin(work: MeteredWork, leaseMs: number, nowMs: number): boolean {
     if (this.isUnpaid(work.payer, nowMs)) return false
-    this.#work.set(work.transactionId, { work, untilMs: nowMs + leaseMs })
+    this.#work.set(work.transactionId, { work, untilMs: nowMs + leaseMs, isTaken: false })
     return true
+  }
+
+  note({ transactionId, payer, charge }: NotedWork, leaseMs: number, nowMs: number): WorkState {
+    const known = this.#work.get(transactionId)
+    if (known === undefined || known.isTaken) return 'gone'
+    known.work = { ...known.work, charge }
+    known.untilMs = nowMs + leaseMs
+    return this.isUnpaid(payer, nowMs) ? 'refused' : 'noted'
   }
 
   chargeOf(transactionId: string): bigint | undefined {
     return this.#work.get(transactionId)?.work.charge
+  }
+
+  takeOver(transactionId: string): bigint | undefined {
+    const known = this.#work.get(transactionId)
+    if (known !== undefined) known.isTaken = true
+    return known?.work.charge
+  }
+
+  giveBack({ transactionId, order }: ReturnedWork, afterMs: number, nowMs: number): void {
+    const known = this.#work.get(transactionId)
+    if (known === undefined) return
+    this.#work.set(transactionId, { work: { ...known.work, order }, untilMs: nowMs + afterMs, isTaken: true })
   }
 
   end(transactionId: string): void {
@@ -102,7 +139,7 @@ export class MemoryUsage implements UsageStore {
 
   takeAbandoned(limit: number, leaseMs: number, nowMs: number): MeteredWork[] {
     const abandoned = [...this.#work.values()].filter(({ untilMs }) => untilMs < nowMs).slice(0, limit)
-    for (const one of abandoned) one.untilMs = nowMs + leaseMs
+    for (const one of abandoned) Object.assign(one, { untilMs: nowMs + leaseMs, isTaken: true })
     return abandoned.map(({ work }) => work)
   }
 }

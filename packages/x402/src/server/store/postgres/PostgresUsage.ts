@@ -1,5 +1,5 @@
 import type { PostgresConnection } from '../../../db/postgres/PostgresConnection.js'
-import type { MeteredWork, UnpaidWork, UsageStore } from '../UsageStore.js'
+import type { MeteredWork, NotedWork, ReturnedWork, UnpaidWork, UsageStore, WorkState } from '../UsageStore.js'
 
 type WorkRow = {
   readonly transaction_id: string
@@ -28,15 +28,30 @@ export class PostgresUsage implements UsageStore {
     return Number(row!.count)
   }
 
-  async note({ transactionId, payer, charge, order }: MeteredWork, leaseMs: number): Promise<boolean> {
+  async begin({ transactionId, payer, charge, order }: MeteredWork, leaseMs: number): Promise<boolean> {
     const values = [transactionId, payer, charge.toString(), order, leaseMs]
-    const [row] = await this.#connection.read<{ is_noted: boolean }>(this.#statements.note, values)
-    return row!.is_noted
+    const [row] = await this.#connection.read<{ is_begun: boolean }>(this.#statements.begin, values)
+    return row!.is_begun
+  }
+
+  async note({ transactionId, payer, charge }: NotedWork, leaseMs: number): Promise<WorkState> {
+    const values = [transactionId, payer, charge.toString(), leaseMs]
+    const [row] = await this.#connection.read<{ state: WorkState }>(this.#statements.note, values)
+    return row!.state
   }
 
   async chargeOf(transactionId: string): Promise<bigint | undefined> {
     const [row] = await this.#connection.read<{ charge: string }>(this.#statements.charge, [transactionId])
     return row === undefined ? undefined : BigInt(row.charge)
+  }
+
+  async takeOver(transactionId: string): Promise<bigint | undefined> {
+    const [row] = await this.#connection.read<{ charge: string }>(this.#statements.takeOver, [transactionId])
+    return row === undefined ? undefined : BigInt(row.charge)
+  }
+
+  async giveBack({ transactionId, order }: ReturnedWork, afterMs: number): Promise<void> {
+    await this.#connection.read(this.#statements.giveBack, [transactionId, order, afterMs])
   }
 
   async end(transactionId: string): Promise<void> {
@@ -59,7 +74,17 @@ function statementsOf(schema: string) {
   return {
     isUnpaid: { name: 'latchkey_usage_unpaid', text: `SELECT ${schema}.is_unpaid($1) AS is_unpaid` },
     count: { name: 'latchkey_usage_count', text: `SELECT ${schema}.count_unpaid($1) AS count` },
-    note: { name: 'latchkey_usage_note', text: `SELECT ${schema}.note_work($1, $2, $3, $4, $5) AS is_noted` },
+    begin: { name: 'latchkey_usage_begin', text: `SELECT ${schema}.begin_work($1, $2, $3, $4, $5) AS is_begun` },
+    note: { name: 'latchkey_usage_note', text: `SELECT ${schema}.note_work($1, $2, $3, $4) AS state` },
+    takeOver: {
+      name: 'latchkey_usage_take_over',
+      text: `UPDATE ${schema}.metered_work SET is_taken = true WHERE transaction_id = $1 RETURNING charge::text`,
+    },
+    giveBack: {
+      name: 'latchkey_usage_give_back',
+      text: `UPDATE ${schema}.metered_work SET settlement = $2, is_taken = true,
+        until_at = clock_timestamp() + $3::bigint * interval '1 millisecond' WHERE transaction_id = $1`,
+    },
     charge: {
       name: 'latchkey_usage_charge',
       text: `SELECT charge::text FROM ${schema}.metered_work WHERE transaction_id = $1`,

@@ -7,7 +7,8 @@ export const usageSchema = `
     payer text NOT NULL,
     charge numeric(20) NOT NULL,
     settlement text NOT NULL,
-    until_at timestamptz NOT NULL
+    until_at timestamptz NOT NULL,
+    is_taken boolean NOT NULL DEFAULT false
   ) WITH (fillfactor = 50);
   CREATE INDEX metered_work_by_time ON {schema}.metered_work (until_at);
   CREATE TABLE {schema}.unpaid_payers (
@@ -26,15 +27,26 @@ export const usageSchema = `
       SELECT count FROM {schema}.unpaid_payers WHERE until_at > clock_timestamp() LIMIT p_limit) AS refused;
   $$;
 
-  CREATE FUNCTION {schema}.note_work(p_id text, p_payer text, p_charge numeric, p_settlement text, p_lease_ms bigint)
+  CREATE FUNCTION {schema}.begin_work(p_id text, p_payer text, p_charge numeric, p_settlement text, p_lease_ms bigint)
   RETURNS boolean LANGUAGE plpgsql AS $$
   DECLARE
     until timestamptz := clock_timestamp() + p_lease_ms * interval '1 millisecond';
   BEGIN
     IF {schema}.is_unpaid(p_payer) THEN RETURN false; END IF;
     INSERT INTO {schema}.metered_work AS w VALUES (p_id, p_payer, p_charge, p_settlement, until)
-      ON CONFLICT (transaction_id) DO UPDATE SET charge = p_charge, settlement = p_settlement, until_at = until;
+      ON CONFLICT (transaction_id)
+      DO UPDATE SET charge = p_charge, settlement = p_settlement, until_at = until, is_taken = false;
     RETURN true;
+  END $$;
+
+  CREATE FUNCTION {schema}.note_work(p_id text, p_payer text, p_charge numeric, p_lease_ms bigint)
+  RETURNS text LANGUAGE plpgsql AS $$
+  BEGIN
+    UPDATE {schema}.metered_work
+      SET charge = p_charge, until_at = clock_timestamp() + p_lease_ms * interval '1 millisecond'
+      WHERE transaction_id = p_id AND NOT is_taken;
+    IF NOT FOUND THEN RETURN 'gone'; END IF;
+    RETURN CASE WHEN {schema}.is_unpaid(p_payer) THEN 'refused' ELSE 'noted' END;
   END $$;
 
   CREATE FUNCTION {schema}.leave_unpaid(p_id text, p_payer text, p_refuse_ms bigint) RETURNS void LANGUAGE plpgsql AS $$
@@ -56,7 +68,8 @@ export const usageSchema = `
 
   CREATE FUNCTION {schema}.take_abandoned(p_limit integer, p_lease_ms bigint)
   RETURNS SETOF {schema}.metered_work LANGUAGE sql AS $$
-    UPDATE {schema}.metered_work w SET until_at = clock_timestamp() + p_lease_ms * interval '1 millisecond'
+    UPDATE {schema}.metered_work w
+      SET until_at = clock_timestamp() + p_lease_ms * interval '1 millisecond', is_taken = true
       WHERE w.transaction_id IN (
         SELECT transaction_id FROM {schema}.metered_work WHERE until_at < clock_timestamp()
           ORDER BY until_at LIMIT p_limit FOR UPDATE SKIP LOCKED)

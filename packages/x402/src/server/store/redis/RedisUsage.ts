@@ -1,5 +1,13 @@
 import { now, type RedisConnection, refusedWhenFull, script } from '../../../db/redis/RedisConnection.js'
-import { type MeteredWork, maxUnpaidPayers, type UnpaidWork, type UsageStore } from '../UsageStore.js'
+import {
+  type MeteredWork,
+  maxUnpaidPayers,
+  type NotedWork,
+  type ReturnedWork,
+  type UnpaidWork,
+  type UsageStore,
+  type WorkState,
+} from '../UsageStore.js'
 
 /** An authorization is valid for about an hour. Its work is of no use long after that. */
 const keepMs = 86_400_000
@@ -21,6 +29,11 @@ local drop = function(id)
   redis.call('DEL', workOf(id))
   redis.call('ZREM', work, id)
 end
+local lease = function(id, ms)
+  redis.call('PEXPIRE', workOf(id), ms + ${keepMs})
+  redis.call('ZADD', work, now + ms, id)
+  outlive(work, ms + ${keepMs})
+end
 `
 
 const isUnpaidScript = script(`${head}return isUnpaid(ARGV[1]) and 1 or 0`)
@@ -35,13 +48,33 @@ end
 return total
 `)
 
-const noteScript = script(`${refusedWhenFull}${head}
-local id, payer, lease = ARGV[1], ARGV[2], tonumber(ARGV[5])
+const beginScript = script(`${refusedWhenFull}${head}
+local id, payer = ARGV[1], ARGV[2]
 if isUnpaid(payer) then return 0 end
-redis.call('HSET', workOf(id), 'payer', payer, 'charge', ARGV[3], 'order', ARGV[4])
-redis.call('PEXPIRE', workOf(id), lease + ${keepMs})
-redis.call('ZADD', work, now + lease, id)
-outlive(work, lease + ${keepMs})
+redis.call('HSET', workOf(id), 'payer', payer, 'charge', ARGV[3], 'order', ARGV[4], 'taken', 0)
+lease(id, tonumber(ARGV[5]))
+return 1
+`)
+
+const noteScript = script(`${refusedWhenFull}${head}
+local id = ARGV[1]
+if redis.call('HGET', workOf(id), 'taken') ~= '0' then return 'gone' end
+redis.call('HSET', workOf(id), 'charge', ARGV[3])
+lease(id, tonumber(ARGV[4]))
+return isUnpaid(ARGV[2]) and 'refused' or 'noted'
+`)
+
+const takeOverScript = script(`${head}
+local id = ARGV[1]
+if redis.call('EXISTS', workOf(id)) == 1 then redis.call('HSET', workOf(id), 'taken', 1) end
+return redis.call('HGET', workOf(id), 'charge')
+`)
+
+const giveBackScript = script(`${head}
+local id = ARGV[1]
+if redis.call('EXISTS', workOf(id)) == 0 then return 0 end
+redis.call('HSET', workOf(id), 'order', ARGV[2], 'taken', 1)
+lease(id, tonumber(ARGV[3]))
 return 1
 `)
 
@@ -74,6 +107,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', work, '-inf', '(' .. now, 'LIMIT
   local found = redis.call('HMGET', workOf(id), 'payer', 'charge', 'order')
   if found[1] then
     redis.call('ZADD', work, now + tonumber(ARGV[2]), id)
+    redis.call('HSET', workOf(id), 'taken', 1)
     for _, value in ipairs({ id, found[1], found[2], found[3] }) do taken[#taken + 1] = value end
   else
     redis.call('ZREM', work, id)
@@ -98,13 +132,24 @@ export class RedisUsage implements UsageStore {
     return limit === 0 ? 0 : Number(await this.#run(countScript, [limit]))
   }
 
-  async note({ transactionId, payer, charge, order }: MeteredWork, leaseMs: number): Promise<boolean> {
-    return (await this.#run(noteScript, [transactionId, payer, charge.toString(), order, leaseMs])) === 1
+  async begin({ transactionId, payer, charge, order }: MeteredWork, leaseMs: number): Promise<boolean> {
+    return (await this.#run(beginScript, [transactionId, payer, charge.toString(), order, leaseMs])) === 1
+  }
+
+  async note({ transactionId, payer, charge }: NotedWork, leaseMs: number): Promise<WorkState> {
+    return String(await this.#run(noteScript, [transactionId, payer, charge.toString(), leaseMs])) as WorkState
   }
 
   async chargeOf(transactionId: string): Promise<bigint | undefined> {
-    const charge = await this.#run(chargeScript, [transactionId])
-    return charge === null || charge === undefined ? undefined : BigInt(String(charge))
+    return chargeIn(await this.#run(chargeScript, [transactionId]))
+  }
+
+  async takeOver(transactionId: string): Promise<bigint | undefined> {
+    return chargeIn(await this.#run(takeOverScript, [transactionId]))
+  }
+
+  async giveBack({ transactionId, order }: ReturnedWork, afterMs: number): Promise<void> {
+    await this.#run(giveBackScript, [transactionId, order, afterMs])
   }
 
   async end(transactionId: string): Promise<void> {
@@ -128,4 +173,8 @@ export class RedisUsage implements UsageStore {
   #run(what: ReturnType<typeof script>, args: readonly (string | number)[]) {
     return this.#connection.run(what, [this.#connection.prefix], args)
   }
+}
+
+function chargeIn(reply: unknown): bigint | undefined {
+  return reply === null || reply === undefined ? undefined : BigInt(String(reply))
 }

@@ -1,6 +1,14 @@
 import { naming } from '../../../db/StoreError.js'
 import type * as Sqlite from '../../../db/sqlite/Sqlite.js'
-import { type MeteredWork, maxUnpaidPayers, type UnpaidWork, type UsageStore } from '../UsageStore.js'
+import {
+  type MeteredWork,
+  maxUnpaidPayers,
+  type NotedWork,
+  type ReturnedWork,
+  type UnpaidWork,
+  type UsageStore,
+  type WorkState,
+} from '../UsageStore.js'
 
 /** Charges are text, because they have up to 64 bits. */
 const schema = `
@@ -9,7 +17,8 @@ const schema = `
     payer TEXT NOT NULL,
     charge TEXT NOT NULL,
     settlement TEXT NOT NULL,
-    until_ms INTEGER NOT NULL
+    until_ms INTEGER NOT NULL,
+    is_taken INTEGER NOT NULL DEFAULT 0
   ) STRICT;
   CREATE INDEX IF NOT EXISTS metered_work_by_time ON metered_work (until_ms);
   CREATE TABLE IF NOT EXISTS unpaid_payers (
@@ -50,11 +59,19 @@ export class SqliteUsage implements UsageStore {
     return Math.min(Number(naming(this.#options.path, read).count), limit)
   }
 
-  note({ transactionId, payer, charge, order }: MeteredWork, leaseMs: number, nowMs: number): boolean {
+  begin({ transactionId, payer, charge, order }: MeteredWork, leaseMs: number, nowMs: number): boolean {
     return this.#options.inTransaction(() => {
       if (this.#statements.isUnpaid.get(payer, nowMs) !== undefined) return false
-      this.#statements.note.run(transactionId, payer, charge.toString(), order, nowMs + leaseMs)
+      this.#statements.begin.run(transactionId, payer, charge.toString(), order, nowMs + leaseMs)
       return true
+    })
+  }
+
+  note({ transactionId, payer, charge }: NotedWork, leaseMs: number, nowMs: number): WorkState {
+    return this.#options.inTransaction(() => {
+      const { changes } = this.#statements.note.run(charge.toString(), nowMs + leaseMs, transactionId)
+      if (Number(changes) === 0) return 'gone'
+      return this.#statements.isUnpaid.get(payer, nowMs) === undefined ? 'noted' : 'refused'
     })
   }
 
@@ -62,6 +79,17 @@ export class SqliteUsage implements UsageStore {
     const read = () => this.#statements.charge.get(transactionId) as Pick<WorkRow, 'charge'> | undefined
     const row = naming(this.#options.path, read)
     return row === undefined ? undefined : BigInt(row.charge)
+  }
+
+  takeOver(transactionId: string): bigint | undefined {
+    return this.#options.inTransaction(() => {
+      this.#statements.take.run(transactionId)
+      return this.chargeOf(transactionId)
+    })
+  }
+
+  giveBack({ transactionId, order }: ReturnedWork, afterMs: number, nowMs: number): void {
+    naming(this.#options.path, () => this.#statements.giveBack.run(order, nowMs + afterMs, transactionId))
   }
 
   end(transactionId: string): void {
@@ -95,10 +123,10 @@ function prepareAll(database: Sqlite.Database) {
     count: prepare(
       'SELECT coalesce(sum(count), 0) AS count FROM (SELECT count FROM unpaid_payers WHERE until_ms > ? LIMIT ?)',
     ),
-    note: prepare(
-      `INSERT INTO metered_work VALUES (?1, ?2, ?3, ?4, ?5)
-       ON CONFLICT (transaction_id) DO UPDATE SET charge = ?3, settlement = ?4, until_ms = ?5`,
-    ),
+    begin: prepare('INSERT OR REPLACE INTO metered_work VALUES (?, ?, ?, ?, ?, 0)'),
+    note: prepare('UPDATE metered_work SET charge = ?, until_ms = ? WHERE transaction_id = ? AND is_taken = 0'),
+    take: prepare('UPDATE metered_work SET is_taken = 1 WHERE transaction_id = ?'),
+    giveBack: prepare('UPDATE metered_work SET settlement = ?, until_ms = ?, is_taken = 1 WHERE transaction_id = ?'),
     charge: prepare('SELECT charge FROM metered_work WHERE transaction_id = ?'),
     end: prepare('DELETE FROM metered_work WHERE transaction_id = ?'),
     expire: prepare('DELETE FROM unpaid_payers WHERE until_ms <= ?'),
@@ -113,6 +141,6 @@ function prepareAll(database: Sqlite.Database) {
     abandoned: prepare(
       'SELECT transaction_id, payer, charge, settlement FROM metered_work WHERE until_ms < ? ORDER BY until_ms LIMIT ?',
     ),
-    renew: prepare('UPDATE metered_work SET until_ms = ? WHERE transaction_id = ?'),
+    renew: prepare('UPDATE metered_work SET until_ms = ?, is_taken = 1 WHERE transaction_id = ?'),
   }
 }
