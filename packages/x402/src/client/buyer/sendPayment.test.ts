@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { PaymentHeaders, PaymentSecret } from '@latchkey/x402-wire'
@@ -139,6 +140,36 @@ test('a timeout still aborts the request after a garbage collection', { timeout 
       const expected = when === 'the 402' ? { message: 'enough' } : { name: 'LostResponseError' }
       await assert.rejects(body(), expected, `${when} ${isRequest}`)
     }
+  }
+})
+
+test('a body that is aborted after it arrived and before it is read is a lost response', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  for (const fetch of [globalThis.fetch, undefined]) {
+    let isSent = false
+    const server = createServer(async ({ headers }, response) => {
+      if (headers['payment-signature'] === undefined) {
+        response.writeHead(402, { [PaymentHeaders.paymentRequired]: PaymentHeaders.encode(market.required) }).end()
+        return
+      }
+      response.writeHead(200).write('sun')
+      await sleep(20)
+      response.end('ny', () => {
+        isSent = true
+      })
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => server.close().closeAllConnections())
+    const controller = new AbortController()
+    const buyer = buyerOf(market)
+    const { signal } = controller
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const response = await payingFetch(buyer, { fetch })(address, { signal })
+    while (!isSent) await sleep(10)
+    await sleep(100)
+    const reason = new Error('enough')
+    controller.abort(reason)
+    await assert.rejects(response.text(), { name: 'LostResponseError', cause: reason })
   }
 })
 
