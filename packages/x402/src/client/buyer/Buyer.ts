@@ -22,6 +22,7 @@ import { BlockSearches } from '../store/BlockSearches.js'
 import {
   findAuthorizationState,
   findPaymentState,
+  isPastAnswer,
   MemoryPayments,
   type Payment,
   type PaymentLog,
@@ -239,7 +240,10 @@ export class Buyer {
       const { payment, header } = found
       // If no node responds, the payment may still be settled, and another payment could be a second charge.
       const state = await this.lookUp(payment.transactionId).catch(() => 'open' as const)
-      if (state === 'expired') continue
+      const { algod } = this.#chains.find(({ caip2 }) => caip2 === payment.network)!
+      const isPast = state === 'open' && (await isPastAnswer(payment, algod))
+      if (isPast) this.payments.finish(payment.transactionId, 'answered')
+      if (state === 'expired' || isPast) continue
       const problem = state === 'open' ? await this.#limitProblem(payment) : undefined
       if (problem === undefined) {
         return {
