@@ -342,6 +342,22 @@ test('limits', async (t) => {
     await assert.rejects(buyer.pay(required), PaymentRefusedError)
   })
 
+  await t.test('expired payments stop counting beside older ones that nodes cannot find', { timeout }, async (t) => {
+    const { devnet, chain, signer, required } = await openMarket(t, { historyBlocks: 2_000 })
+    const buyer = new Buyer({ signer, chains: chain, maxTotal: '$0.20' })
+    const mine = async (rounds: number): Promise<void> => {
+      for (let mined = 0; mined < rounds; mined += 10) devnet.mine(10)
+      await new Promise((resolve) => setTimeout(resolve, 1_100))
+    }
+    for (let count = 0; count < 19; count++) await buyer.pay(required)
+    await mine(4_000)
+    const { payment } = await buyer.pay(required)
+    await mine(1_010)
+    await buyer.pay(required)
+    assert.equal(buyer.payments.get(payment.transactionId)?.state, 'expired')
+    assert.equal(buyer.payments.spent().microDollars, 200_000n)
+  })
+
   await t.test('other assets need their own limit', { timeout }, async (t) => {
     const { devnet, chain, signer, requirement } = await openMarket(t)
     devnet.fund(signer.address, { microAlgos: 10_000_000n })

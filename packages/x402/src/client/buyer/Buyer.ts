@@ -365,7 +365,7 @@ export class Buyer {
     return this.#limits.totalProblem(amount, asset, chain, this.payments.spent())
   }
 
-  /** Expired payments that are still recorded as open must not count against a limit forever. */
+  /** Finds payments that have expired, the latest first: nodes may have dropped the blocks of older ones. */
   async #review(chain: Chain): Promise<void> {
     const { lastRound } = await chain.parameters()
     const old = this.payments
@@ -373,7 +373,7 @@ export class Buyer {
       .filter(
         ({ state, network, lastValid }) => state === 'open' && network === chain.caip2 && BigInt(lastValid) < lastRound,
       )
-    await Promise.all(old.slice(0, maxReviewed).map(({ transactionId }) => this.lookUp(transactionId)))
+    await Promise.allSettled(old.slice(-maxReviewed).map(({ transactionId }) => this.lookUp(transactionId)))
   }
 
   /**
