@@ -246,12 +246,8 @@ export class Buyer {
       if (state === 'expired' || isPast) continue
       const problem = state === 'open' ? await this.#limitProblem(payment) : undefined
       if (problem === undefined) {
-        return {
-          payment: { ...payment, state },
-          payload: PaymentHeaders.decodePayment(header),
-          header,
-          repeatHeader: header,
-        }
+        const payload = PaymentHeaders.decodePayment(header)
+        return { payment: { ...payment, state }, payload, header, repeatHeader: header }
       }
       this.payments.finish(payment.transactionId, 'unanswered')
       throw new PaymentRefusedError([problem])
