@@ -43,8 +43,7 @@ export async function compareBooks(market: Market): Promise<Books> {
     const isLostStream = purchase.good === 'tail' && purchase.state === 'lost'
     return purchase.state !== 'delivered' && !excused.has(purchase) && !isLostStream
   })
-  // A stream that its buyer broke off is charged, and another payment buys another stream.
-  const twice = paidTwice(settled.filter((entry) => !cut.includes(entry)))
+  const twice = paidTwice(settled)
   const duplicates = [...doubleAnswers(purchases), ...doubleOrders(market, settled)]
   const usage = await compareUsage(market, { ledger, entries, rows })
   const problems = [

@@ -32,6 +32,8 @@ const silent = { verbose: () => {}, debug: () => {}, info: () => {}, warn: () =>
 const signatureHeader = 'PAYMENT-SIGNATURE'
 /** How often a settled payment is presented to a seller who refuses it, before it counts as lost. */
 const maxRefusals = 5
+/** Longer than a `fetch` of Node waits for a head, or for a piece of a body. */
+const maxAttemptMs = 330_000
 
 /** Makes one purchase after another, each until it is delivered. */
 export abstract class Shopper {
@@ -70,8 +72,9 @@ export abstract class Shopper {
     const { random, outcomes } = this.options
     purchase.attempts++
     try {
-      await this.attempt(purchase, this.#chooseAbort())
+      await inTime(this.attempt(purchase, this.#chooseAbort()))
     } catch (error) {
+      if (error instanceof HungError) purchase.state = 'hung'
       const name = (error as Error).name
       outcomes.add(name)
       purchase.note(`${name}: ${(error as Error).message}`)
@@ -93,8 +96,9 @@ export abstract class Shopper {
   /** Presents the payment again, with the same request and the header that was sent before. */
   async #repeat(purchase: Purchase, when: string): Promise<void> {
     try {
-      await this.show(purchase, when)
+      await inTime(this.show(purchase, when))
     } catch (error) {
+      if (error instanceof HungError) purchase.state = 'hung'
       purchase.note(`repeat: ${(error as Error).message}`)
     }
   }
@@ -110,6 +114,19 @@ export abstract class Shopper {
     if (await purchase.read(response)) return true
     return refusalOf(response) ?? `status ${response.status}`
   }
+}
+
+/** Rejects if an attempt does not end, which every attempt must, whatever fails. */
+async function inTime<T>(attempt: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new HungError(`the attempt did not end in ${maxAttemptMs} ms`)), maxAttemptMs)
+  })
+  return Promise.race([attempt, limit]).finally(() => clearTimeout(timer))
+}
+
+class HungError extends Error {
+  override name = 'HungError'
 }
 
 export type LatchkeyShopperOptions = ShopperOptions & { signer: Signer.Signer; logFile: string }
@@ -185,12 +202,14 @@ export class LatchkeyShopper extends Shopper {
     const header = this.headerOf(purchase)!
     const result = await this.show(purchase, 'with the header')
     if (result === true) return true
+    const state = await this.buyer.lookUp(transactionIdOf(header))
+    // What has expired is never answered, so the request is paid for again.
+    if (state === 'expired') this.#sent.delete(purchase)
     if (result !== 'payment_already_used') return false
     const refusals = (this.#refusals.get(header) ?? 0) + 1
     this.#refusals.set(header, refusals)
     if (refusals < maxRefusals) return false
-    const isSettled = (await this.buyer.lookUp(transactionIdOf(header))) === 'settled'
-    if (isSettled) purchase.state = 'lost'
+    if (state === 'settled') purchase.state = 'lost'
     else this.#sent.delete(purchase)
     return false
   }

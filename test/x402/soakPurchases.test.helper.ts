@@ -28,8 +28,11 @@ export class Purchase {
   /** The highest charge in the lines of a metered stream that arrived, by authorization. */
   readonly received = new Map<string, bigint>()
   attempts = 0
-  /** `lost`: its payment is settled, and the seller refuses to answer, as it may for a metered stream that was cut. */
-  state: 'wanted' | 'delivered' | 'lost' = 'wanted'
+  /**
+   * `lost`: its payment is settled, and the seller refuses to answer, as it may for a metered stream that was cut.
+   * `hung`: an attempt did not end.
+   */
+  state: 'wanted' | 'delivered' | 'lost' | 'hung' = 'wanted'
   /** The outcomes of the last attempts, for messages. */
   readonly history: string[] = []
 

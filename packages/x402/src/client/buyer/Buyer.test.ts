@@ -6,8 +6,9 @@ import { Chain } from '../../chain/Chain.js'
 import * as Signer from '../../signer/Signer.js'
 import { PaymentLogError } from '../store/Payments.js'
 import { Buyer } from './Buyer.js'
-import { dollar, type Market, newAddress, newSigner, openMarket, requiring } from './market.test.helper.js'
+import { dollar, type Market, newAddress, newSigner, openMarket, requiring, url } from './market.test.helper.js'
 import { Limits } from './Offer.js'
+import * as PaidRequest from './PaidRequest.js'
 import { PaymentRefusedError, type RefusalReason } from './PaymentRefusedError.js'
 
 const timeout = 30_000
@@ -341,6 +342,22 @@ test('limits', async (t) => {
     await assert.rejects(buyer.pay(required), PaymentRefusedError)
   })
 
+  await t.test('expired payments stop counting beside older ones that nodes cannot find', { timeout }, async (t) => {
+    const { devnet, chain, signer, required } = await openMarket(t, { historyBlocks: 2_000 })
+    const buyer = new Buyer({ signer, chains: chain, maxTotal: '$0.20' })
+    const mine = async (rounds: number): Promise<void> => {
+      for (let mined = 0; mined < rounds; mined += 10) devnet.mine(10)
+      await new Promise((resolve) => setTimeout(resolve, 1_100))
+    }
+    for (let count = 0; count < 19; count++) await buyer.pay(required)
+    await mine(4_000)
+    const { payment } = await buyer.pay(required)
+    await mine(1_010)
+    await buyer.pay(required)
+    assert.equal(buyer.payments.get(payment.transactionId)?.state, 'expired')
+    assert.equal(buyer.payments.spent().microDollars, 200_000n)
+  })
+
   await t.test('other assets need their own limit', { timeout }, async (t) => {
     const { devnet, chain, signer, requirement } = await openMarket(t)
     devnet.fund(signer.address, { microAlgos: 10_000_000n })
@@ -392,6 +409,34 @@ test('the state of a payment', async (t) => {
     assert.equal(buyer.payments.get(transactionId)?.state, 'open')
     await assert.rejects(buyer.lookUp('unknown'), PaymentLogError)
   })
+})
+
+test('a payment without an answer', async (t) => {
+  for (const scheme of ['exact', 'upto'] as const) {
+    const name = `is not sent again once it cannot be settled, also if nodes have dropped the blocks: ${scheme}`
+    await t.test(name, { timeout }, async (t) => {
+      const market = await openMarket(t, { historyBlocks: 100 })
+      const buyer = new Buyer({ signer: market.signer, chains: market.chain, maxPerPayment: '$0.01' })
+      const request = PaidRequest.fixed({ method: 'GET', url, headers: new Headers(), body: undefined })
+      const required = requiring({ ...market.requirement, scheme })
+      const { payment } = await buyer.pay(required, { request })
+      buyer.payments.finish(payment.transactionId, 'unanswered')
+      const resume = async (): Promise<string | undefined> => {
+        const found = await buyer.resume(request)
+        if (found !== undefined) buyer.payments.finish(payment.transactionId, 'unanswered')
+        return found?.payment.transactionId
+      }
+      assert.equal(await resume(), payment.transactionId)
+      const later = Date.now() + 2 * 60 * 60 * 1_000
+      t.mock.method(Date, 'now', () => later)
+      assert.equal(await resume(), payment.transactionId, 'it may still be settled')
+      for (let mined = 0; mined < 3_000; mined += 100) market.devnet.mine(100)
+      await assert.rejects(buyer.lookUp(payment.transactionId), { code: 'not_found' })
+      assert.equal(await resume(), undefined)
+      // It may have been settled, and counts.
+      assert.deepEqual([buyer.payments.all()[0]?.state, buyer.payments.spent().microDollars], ['open', 10_000n])
+    })
+  }
 })
 
 test('a payment that is not signed', async (t) => {

@@ -22,6 +22,7 @@ import { BlockSearches } from '../store/BlockSearches.js'
 import {
   findAuthorizationState,
   findPaymentState,
+  isPastAnswer,
   MemoryPayments,
   type Payment,
   type PaymentLog,
@@ -239,15 +240,14 @@ export class Buyer {
       const { payment, header } = found
       // If no node responds, the payment may still be settled, and another payment could be a second charge.
       const state = await this.lookUp(payment.transactionId).catch(() => 'open' as const)
-      if (state === 'expired') continue
+      const { algod } = this.#chains.find(({ caip2 }) => caip2 === payment.network)!
+      const isPast = state === 'open' && (await isPastAnswer(payment, algod))
+      if (isPast) this.payments.finish(payment.transactionId, 'answered')
+      if (state === 'expired' || isPast) continue
       const problem = state === 'open' ? await this.#limitProblem(payment) : undefined
       if (problem === undefined) {
-        return {
-          payment: { ...payment, state },
-          payload: PaymentHeaders.decodePayment(header),
-          header,
-          repeatHeader: header,
-        }
+        const payload = PaymentHeaders.decodePayment(header)
+        return { payment: { ...payment, state }, payload, header, repeatHeader: header }
       }
       this.payments.finish(payment.transactionId, 'unanswered')
       throw new PaymentRefusedError([problem])
@@ -361,7 +361,7 @@ export class Buyer {
     return this.#limits.totalProblem(amount, asset, chain, this.payments.spent())
   }
 
-  /** Expired payments that are still recorded as open must not count against a limit forever. */
+  /** Finds payments that have expired, the latest first: nodes may have dropped the blocks of older ones. */
   async #review(chain: Chain): Promise<void> {
     const { lastRound } = await chain.parameters()
     const old = this.payments
@@ -369,7 +369,7 @@ export class Buyer {
       .filter(
         ({ state, network, lastValid }) => state === 'open' && network === chain.caip2 && BigInt(lastValid) < lastRound,
       )
-    await Promise.all(old.slice(0, maxReviewed).map(({ transactionId }) => this.lookUp(transactionId)))
+    await Promise.allSettled(old.slice(-maxReviewed).map(({ transactionId }) => this.lookUp(transactionId)))
   }
 
   /**

@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { PaymentHeaders, PaymentSecret } from '@latchkey/x402-wire'
+import { PaymentGroup, PaymentHeaders, PaymentSecret } from '@latchkey/x402-wire'
 import { type Market, openMarket, url } from './market.test.helper.js'
 import { payingFetch } from './payingFetch.js'
 import { LostResponseError } from './sendPayment.js'
@@ -138,6 +139,52 @@ test('a timeout still aborts the request after a garbage collection', { timeout 
         (await (isRequest ? pay(new Request(target, { signal })) : pay(target, { signal }))).text()
       const expected = when === 'the 402' ? { message: 'enough' } : { name: 'LostResponseError' }
       await assert.rejects(body(), expected, `${when} ${isRequest}`)
+    }
+  }
+})
+
+test('a body that is aborted after it arrived and before it is read is a lost response', async (t) => {
+  const market = await openMarket(t)
+  const shown: string[] = []
+  const server = createServer(async ({ headers }, response) => {
+    const header = headers['payment-signature'] as string | undefined
+    if (header === undefined) {
+      response.writeHead(402, { [PaymentHeaders.paymentRequired]: PaymentHeaders.encode(market.required) }).end()
+      return
+    }
+    shown.push(PaymentGroup.read(PaymentHeaders.decodePayment(header).payload).transactionId)
+    response.writeHead(200).write('sun')
+    await sleep(20)
+    response.end('ny')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close().closeAllConnections())
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+
+  for (const [name, fetch] of [['fetch', globalThis.fetch] as const, ['node:http', undefined] as const]) {
+    for (const when of ['the ledger is asked', 'the caller waits'] as const) {
+      await t.test(`with ${name} while ${when}`, { timeout }, async () => {
+        const controller = new AbortController()
+        const reason = new Error('enough')
+        const abort = async (): Promise<void> => {
+          await sleep(200)
+          controller.abort(reason)
+        }
+        const buyer = buyerOf(market)
+        const lookUp = buyer.lookUp.bind(buyer)
+        buyer.lookUp = async (...args) => {
+          if (when === 'the ledger is asked') await abort()
+          return lookUp(...args)
+        }
+        const pay = payingFetch(buyer, { fetch })
+        shown.length = 0
+        const response = await pay(address, { signal: controller.signal })
+        if (when === 'the caller waits') await abort()
+        await assert.rejects(response.text(), { name: 'LostResponseError', cause: reason })
+        // The same payment is sent again, instead of a second one.
+        assert.equal(await (await pay(address)).text(), 'sunny')
+        assert.deepEqual([shown.length, new Set(shown).size, buyer.payments.all().length], [2, 1, 1])
+      })
     }
   }
 })

@@ -113,6 +113,7 @@ function answered(delivery: Delivery, response: Response, state: PaymentState): 
   if (!delivery.isAnsweredByBody) onEnd()
   if (!delivery.isAnsweredByBody && isWhole(response)) return response
   return watchBody(response, {
+    signal: delivery.signal,
     onEnd: delivery.isAnsweredByBody ? onEnd : () => {},
     onError: (error) => bodyLost(delivery, state, error),
   })

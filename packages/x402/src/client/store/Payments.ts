@@ -343,6 +343,16 @@ export async function findPaymentState(
   return (await searches.find(transactionId, [firstValid + 1n, lastValid], isIn)) ? 'settled' : 'expired'
 }
 
+/**
+ * Whether a payment can no longer be settled, and its seller no longer has its answer. Unlike its state, that can be
+ * known from nodes that have dropped the blocks in which it could be. False if no node responds.
+ */
+export async function isPastAnswer({ lastValid, signedMs }: Payment, algod: Algod): Promise<boolean> {
+  if (Date.now() - signedMs < settledMs) return false
+  const round = await algod.lastRound().catch(() => 0n)
+  return round > BigInt(lastValid) + settledRounds
+}
+
 /** An authorization of the payment log, and the account that made it. */
 export type AuthorizedPayment = Pick<
   Payment,
