@@ -55,8 +55,11 @@ function smallNumber(text: string | undefined): number | undefined {
 }
 
 function signedNumber(text: string | undefined): number | undefined {
-  const value = /^[+-]?\d+$/.test(text ?? '') ? Number(text) : undefined
-  return value !== undefined && value >= -128 && value <= 127 ? value : undefined
+  const [, sign, digits] = /^([+-]?)(.*)$/s.exec(text ?? '')!
+  const parsed = parseInteger(digits!)
+  if (typeof parsed !== 'bigint') return undefined
+  const value = sign === '-' ? -parsed : parsed
+  return value >= -128n && value <= 127n ? Number(value) : undefined
 }
 
 function anys(count: number): StackType.StackType[] {
