@@ -134,7 +134,7 @@ export class StatementAssembler {
       // Nothing is known of the stack if the instructions take different numbers of values.
       if (first!.args.length !== second!.args.length) return undefined
       const { introduced } = first!
-      if (introduced > this.#program.version!) {
+      if (introduced > Math.max(this.#program.version!, 1)) {
         this.#program.fail(name, `${name.text} opcode with ${immediates} was introduced in v${introduced}`)
       }
       this.#track(first!, statement, count === 0 ? `${name.text} without immediates` : name.text)

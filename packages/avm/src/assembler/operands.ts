@@ -148,6 +148,8 @@ export function parseByteStrings(
   return values
 }
 
+const setters: ReadonlySet<string> = new Set(['itxn_field', 'app_params_set'])
+
 function encodeSmall(
   program: Program,
   instruction: Instruction,
@@ -156,7 +158,8 @@ function encodeSmall(
 ): Content | undefined {
   const { immediates, opcode, suffix } = instruction
   if (!expectCount(program, statement, naming.name, immediates.length)) return undefined
-  program.hasOpcode = true
+  // Nodes write the other opcodes before they read the immediates.
+  if (!setters.has(instruction.name)) program.hasOpcode = true
   const bytes = suffix === undefined ? [opcode] : [opcode, suffix]
   for (const [index, immediate] of immediates.entries()) {
     const operand = statement.operands[index]!
@@ -230,6 +233,9 @@ function parseField(
   const introduced = isSetting ? field.setVersion! : field.version
   // The fields of version 1 are those of programs of version 0.
   if (introduced > Math.max(version, 1)) {
+    if (immediate.group === 'appParamsSettable') {
+      return `${name} ${text} field is settable in v${introduced}. Missed #pragma version?`
+    }
     return `${name} ${text} field was introduced in v${introduced}. Missed #pragma version?`
   }
   return field.byte
