@@ -135,6 +135,8 @@ const operations: { readonly [name: string]: BoxOperation } = {
       const before = existing(target, 'resize', Number(size))
       const after = new Uint8Array(Number(size))
       after.set(before.subarray(0, after.length))
+      // Nodes delete the box and create it, which writes the account even if the size stays the same.
+      target.call.group.ledger.setBox(target.appId, target.name, undefined)
       set(target, after)
       return []
     },
