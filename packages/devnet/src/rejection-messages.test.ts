@@ -1,6 +1,6 @@
 /** Tests every rejection that does not depend on the state, with a node's message. */
 import { test } from 'node:test'
-import { Group, Hash, Multisig, Submission, type Transaction } from '@latchkey/algorand'
+import { Group, Hash, Multisig, Submission, Transaction } from '@latchkey/algorand'
 import * as MapKey from './ledger/MapKey.js'
 import {
   type ExpectedRejection,
@@ -129,7 +129,8 @@ const none = Hash.toText(new Uint8Array(32))
 const idOf = (txns: readonly Txn[]): string => Hash.toText(Group.id(txns))
 
 function incomplete(claimed: readonly Txn[], sent: readonly Txn[]): string {
-  return `transactionGroup: incomplete group: ${idOf(claimed)} != ${idOf(sent)} (of ${sent.length} submitted)`
+  const members = sent.map((txn) => Transaction.id({ ...txn, grp: undefined })).join(' ')
+  return `transactionGroup: incomplete group: ${idOf(claimed)} != ${idOf(sent)} ({{} [${members}]})`
 }
 
 const groups: { readonly [title: string]: Case } = {

@@ -1,6 +1,7 @@
 /** Lays out a program: constant blocks, sizes of branches, salt. */
 import { Program as Programs } from '@latchkey/algorand'
 import { isCurvePoint } from '@latchkey/algorand/post-quantum'
+import { quote } from '../encoding/quote.js'
 import * as Varint from '../encoding/Varint.js'
 import * as Constants from './Constants.js'
 import type { Item, Program } from './Program.js'
@@ -130,7 +131,7 @@ class Body {
     const distance = this.#distance(index, this.#program.labels.get(item.target.text))
     if (distance === undefined) this.#failUndefined(item.target)
     if (distance === 0 && this.#program.labels.get(item.target.text) === index) {
-      this.#program.fail(item.target, `branch to start of same instruction: ${JSON.stringify(item.target.text)} `)
+      this.#program.fail(item.target, `branch to start of same instruction: ${quote(item.target.text)} `)
     }
     return [item.opcode, ...Varint.encodeSigned(distance ?? 0)]
   }
@@ -143,7 +144,7 @@ class Body {
     }
     const end = this.offsets[index + 1]!
     const distance = this.offsets[label]! - end
-    const name = JSON.stringify(target.text)
+    const name = quote(target.text)
     if (this.#version < 4 && distance < 0) {
       const reason = 'is a back reference, back jump support was introduced in v4'
       this.#program.fail(target, `label ${name} ${reason}`)
@@ -156,6 +157,6 @@ class Body {
   #failUndefined(target: Token): void {
     if (this.#undefined.has(target.text)) return
     this.#undefined.add(target.text)
-    this.#program.fail(target, `reference to undefined label ${JSON.stringify(target.text)}`)
+    this.#program.fail(target, `reference to undefined label ${quote(target.text)}`)
   }
 }

@@ -1,7 +1,7 @@
 /** Literals of the assembly language: integers and byte strings. */
 import { Address, Bytes } from '@latchkey/algorand'
 import * as Base64 from '../encoding/Base64.js'
-import { quote, quoteCharacter } from '../encoding/quote.js'
+import { isPrintable, quote } from '../encoding/quote.js'
 import { maxUint64 } from '../opcodes/StackType.js'
 import type { Token } from './Token.js'
 
@@ -62,7 +62,9 @@ export function parseString(text: string): Uint8Array | string | undefined {
 function parseToken(text: string): Uint8Array | string {
   const [, encoding] = /^(base32|b32|base64|b64)\(/.exec(text) ?? []
   if (encoding !== undefined) {
-    if (!text.endsWith(')')) return `argument ${text} lacks closing parenthesis`
+    const close = text.indexOf(')')
+    if (close < 0) return `argument ${text} lacks closing parenthesis`
+    if (close < text.length - 1) return `argument ${text} must end at first closing parenthesis`
     const start = encoding.length + 1
     return decode(encoding, text.slice(start, -1), start)
   }
@@ -82,7 +84,7 @@ function parseHex(text: string): Uint8Array | string {
     const character = String.fromCharCode(byte)
     if (!/[0-9a-fA-F]/.test(character)) {
       const code = byte.toString(16).toUpperCase().padStart(4, '0')
-      return `encoding/hex: invalid byte: U+${code} ${quoteCharacter(character)}`
+      return `encoding/hex: invalid byte: U+${code}${isPrintable(character) ? ` '${character}'` : ''}`
     }
   }
   return Bytes.fromHex(text) ?? 'encoding/hex: odd length hex string'
@@ -121,25 +123,36 @@ function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return Bytes.equal(a.subarray(0, 36), b.subarray(0, 36))
 }
 
-/** Decodes base32 with padding to eight characters, or without padding. Returns the offset of an invalid character. */
+/** Decodes base32 with padding or without it. Returns the offset of the first character that is no digit. */
 function decodeBase32(text: string): Uint8Array | number {
-  const isPadded = text.length % 8 === 0
-  const digits = isPadded ? text.replace(/={1,6}$/, '') : text
-  const output = new Uint8Array(Math.floor((digits.length * 5) / 8))
+  const bytes = Bytes.fromUtf8(text.replaceAll('\r', ''))
+  const first = bytes.findIndex((byte) => digitValue(byte) === undefined)
+  if (first < 0) return decodeDigits(bytes)
+  const isPadded = bytes.length % 8 === 0 && bytes.subarray(first).every((byte) => byte === equalsSign)
+  return isPadded && paddedLengths.has(first % 8) ? decodeDigits(bytes.subarray(0, first)) : first
+}
+
+const equalsSign = 61
+/** The digits of a last group that has padding. */
+const paddedLengths: ReadonlySet<number> = new Set([2, 4, 5, 7])
+
+function decodeDigits(digits: Uint8Array): Uint8Array {
+  const tail = digits.length % 8
+  // Only these numbers of digits have bits for another byte, and no node counts the bytes of others.
+  const isWhole = tail === 0 || paddedLengths.has(tail)
+  const output = new Uint8Array(Math.floor(((isWhole ? digits.length : digits.length - tail) * 5) / 8))
   let bits = 0
   let bitCount = 0
   let length = 0
-  for (let offset = 0; offset < digits.length; offset++) {
-    const value = digitValue(digits.charCodeAt(offset))
-    if (value === undefined) return offset
-    bits = ((bits << 5) | value) & 0xfff
+  for (const digit of digits) {
+    bits = ((bits << 5) | digitValue(digit)!) & 0xfff
     bitCount += 5
-    if (bitCount >= 8) {
+    if (bitCount >= 8 && length < output.length) {
       bitCount -= 8
       output[length++] = (bits >> bitCount) & 0xff
     }
   }
-  return length === output.length ? output : digits.length
+  return output
 }
 
 function digitValue(code: number): number | undefined {

@@ -112,6 +112,12 @@ export class Macros {
   }
 }
 
+/** Whether an instruction of a version knows the name of a field, even of one of a later version. */
 function isField(name: string, version: number | undefined): boolean {
-  return version !== undefined && Fields.isName(name, version)
+  if (version === undefined) return false
+  for (const instructionName of Instruction.names(version)) {
+    const { immediates } = Instruction.named(version, instructionName)!
+    if (immediates.some(({ group }) => group !== undefined && Fields.named(group, name) !== undefined)) return true
+  }
+  return false
 }

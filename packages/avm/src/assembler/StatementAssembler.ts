@@ -130,14 +130,14 @@ export class StatementAssembler {
     const counts = [...family.keys()]
     if (instructionName === undefined) {
       this.#program.fail(name, `${name.text} expects ${counts.join(' or ')} immediate arguments`)
-      const first = Instruction.firstNamed(family.values().next().value!)!
-      const { introduced } = first
-      if (count === 0 && introduced > this.#program.version!) {
+      const [first, second] = [...family.values()].map((one) => Instruction.firstNamed(one)!)
+      // Nothing is known of the stack if the instructions take different numbers of values.
+      if (first!.args.length !== second!.args.length) return undefined
+      const { introduced } = first!
+      if (introduced > Math.max(this.#program.version!, 1)) {
         this.#program.fail(name, `${name.text} opcode with ${immediates} was introduced in v${introduced}`)
       }
-      // The numbers of arguments of the other instructions differ, so nothing is said of them.
-      if (count === 0) this.#track(first, statement, `${name.text} without immediates`)
-      else this.#types.apply(first, [], first.name)
+      this.#track(first!, statement, count === 0 ? `${name.text} without immediates` : name.text)
       return undefined
     }
     const first = Instruction.firstNamed(instructionName)!

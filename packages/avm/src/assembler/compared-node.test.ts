@@ -87,3 +87,122 @@ test('a waived salt is reported if the program is on the curve', () => {
   assert.ok(warnings.length > 0 && warnings.length < 20)
   assert.equal(warnings[0], '#pragma autosalt false leaves program hash on curve')
 })
+
+test('names of fields are not names of macros if any instruction of the version knows the field', () => {
+  const message = (name: string) => `1 error: 2:8: Macro names cannot be field names: ${name}\n`
+  assert.equal(refusal('#pragma version 8', '#define AppVersion int 1', 'int 1'), message('AppVersion'))
+  assert.equal(refusal('#pragma version 1', '#define ApprovalProgram int 1', 'int 1'), message('ApprovalProgram'))
+  assert.equal(refusal('#pragma version 1', '#define AssetBalance int 1', 'int 1'), 'assembled: 0120010122')
+})
+
+test('types of transactions have two names', () => {
+  assert.equal(refusal('#pragma version 8', 'int AssetTransfer', 'int ApplicationCall'), 'assembled: 0881048106')
+  const message = '1 error: 2:8: Named constants cannot be used as macro names: AssetFreeze\n'
+  assert.equal(refusal('#pragma version 13', '#define AssetFreeze int 1', 'int 1'), message)
+})
+
+test('an invalid byte of a hexadecimal literal is shown as it is, if it can be', () => {
+  const byte = (literal: string) => refusal('#pragma version 8', `byte ${literal}`)
+  assert.equal(byte('0x01\\x'), "1 error: 2:5: byte encoding/hex: invalid byte: U+005C '\\'\n")
+  assert.equal(byte("0x'"), "1 error: 2:5: byte encoding/hex: invalid byte: U+0027 '''\n")
+  assert.equal(byte('0x\u0001'), '1 error: 2:5: byte encoding/hex: invalid byte: U+0001\n')
+})
+
+test('an encoded literal ends at its first closing parenthesis', () => {
+  for (const literal of ['b64(AQ==)x', 'base32(AE)(AE)', 'b32(A)1)']) {
+    const message = `1 error: 2:5: byte argument ${literal} must end at first closing parenthesis\n`
+    assert.equal(refusal('#pragma version 8', `byte ${literal}`), message)
+  }
+  assert.equal(
+    refusal('#pragma version 8', 'byte b64(AQ=='),
+    '1 error: 2:5: byte argument b64(AQ== lacks closing parenthesis\n',
+  )
+})
+
+test('base32 has as much padding as its digits need, and digits without bits for a byte are left out', () => {
+  const byte = (text: string) => refusal('#pragma version 8', `byte b32 ${text}`)
+  assert.equal(byte('AE======'), 'assembled: 08800101')
+  assert.equal(byte('AEA====='), '1 error: 2:9: byte illegal base32 data at input byte 3\n')
+  assert.equal(byte('AEA'), 'assembled: 088000')
+})
+
+test('a list of byte strings blames the name of an encoding', () => {
+  assert.equal(
+    refusal('#pragma version 8', 'pushbytess base32 x'),
+    '1 error: 2:11: pushbytess illegal base32 data at input byte 0\n',
+  )
+})
+
+test('every position that an immediate could have is named', () => {
+  const message = '1 error: 2:10: gtxn with 3 immediates can only use "12" as immediate 1 or 3\n'
+  assert.equal(refusal('#pragma version 6', 'gtxn 0o16 12 11'), message)
+})
+
+test('version 0 has the instructions and fields of version 1', () => {
+  assert.equal(
+    refusal('#pragma version 0', '#pragma typetrack false', 'gtxns Sender'),
+    '1 error: 3: gtxns opcode with 1 immediate was introduced in v3\n',
+  )
+  assert.equal(refusal('#pragma version 0', 'txn'), '1 error: 2: txn expects 1 or 2 immediate arguments\n')
+})
+
+test('nothing is known of the stack after a wrong number of immediates that instructions differ in', () => {
+  const lines = ['1 error: 2: extract expects 0 or 2 immediate arguments\n']
+  assert.equal(refusal('#pragma version 8', 'extract 1'), lines[0])
+  assert.equal(
+    refusal('#pragma version 1', 'gtxns 1 2 3'),
+    [
+      '2: gtxns expects 1 or 2 immediate arguments',
+      '2: gtxns opcode with 3 immediates was introduced in v3',
+      '2: gtxns 1 2 3 expects 1 stack arguments but stack height is 0\n',
+    ].join('\n'),
+  )
+})
+
+test('a refused setting of a field is no instruction, so that the version may follow', () => {
+  assert.equal(
+    refusal('#pragma version 8', 'itxn_field CreatedAssetID', '#pragma version 3'),
+    [
+      '2: itxn_field CreatedAssetID expects 1 stack arguments but stack height is 0',
+      '2:11: itxn_field "CreatedAssetID" is not allowed.',
+      '3:16: version mismatch: assembling v3 with v8 assembler\n',
+    ].join('\n'),
+  )
+})
+
+test('types are unknown after errors in immediates', () => {
+  const after = (...lines: string[]) =>
+    refusal('#pragma version 13', ...lines)
+      .split('\n')
+      .slice(0, -1)
+  assert.deepEqual(after('gtxn 8191 Sender', '!'), ['1 error: 2:5: gtxn t beyond 255: 8191'])
+  assert.deepEqual(after('int 1', 'store x', 'load 0', 'len'), [
+    '3:6: store unable to parse i "x" as integer',
+    '5: len arg 0 wanted type []byte got 0',
+  ])
+  assert.deepEqual(after('byte "a"', 'int 1', 'frame_bury x', '!'), [
+    '4:11: frame_bury unable to parse i "x" as int8',
+    '5: ! arg 0 wanted type uint64 got [1]byte',
+  ])
+})
+
+test('labels and method signatures are quoted as they are by nodes', () => {
+  assert.equal(
+    refusal('#pragma version 8', 'b a\u007f\u0085'),
+    '1 error: 2:2: reference to undefined label "a\\x7f\\u0085"\n',
+  )
+  const warned = (text: string) => refusal('#pragma version 8', `method "${text}"`, 'x').split('\n')[1]
+  const reason = (text: string, problem: string) =>
+    assert.equal(warned(text), `2:7: invalid ARC-4 ABI method signature for method op: ${problem}`)
+  reason('\\"s', 'No parenthesis in method signature: ""s"')
+  reason('()void', 'Method signature has no name: "()void"')
+  reason('f(', 'Unpaired parenthesis in method signature: "f("')
+  reason('f(,bool)void', 'parsing error: tuple content should not start or end with comma')
+  reason('f(bool,,bool)void', 'no consecutive commas')
+  reason('f(uint9)void', 'Error parsing argument type at index 0: unsupported uint type bitSize: 9')
+  reason('f(uintx)void', 'Error parsing argument type at index 0: ill formed uint type: "uintx"')
+  reason('f(ufixed8x161)void', 'Error parsing argument type at index 0: unsupported ufixed type precision: 161')
+  reason('f()bool[01]', 'Error parsing return type: static array ill formated: "bool[01]"')
+  reason('f()bool[65536]', 'Error parsing return type: strconv.ParseUint: parsing "65536": value out of range')
+  reason('f()x', 'Error parsing return type: cannot convert the string "x" to an ABI type')
+})

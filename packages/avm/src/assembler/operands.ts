@@ -134,7 +134,7 @@ export function parseByteStrings(
   while (rest.length > 0) {
     const parsed = parseBytes(rest)
     if ('problem' in parsed) {
-      program.fail(parsed.token, `${name} ${parsed.problem}`)
+      program.fail(rest[0]!, `${name} ${parsed.problem}`)
       return undefined
     }
     if (parsed.value.length > maxBytesLength) {
@@ -148,6 +148,8 @@ export function parseByteStrings(
   return values
 }
 
+const setters: ReadonlySet<string> = new Set(['itxn_field', 'app_params_set'])
+
 function encodeSmall(
   program: Program,
   instruction: Instruction,
@@ -156,7 +158,8 @@ function encodeSmall(
 ): Content | undefined {
   const { immediates, opcode, suffix } = instruction
   if (!expectCount(program, statement, naming.name, immediates.length)) return undefined
-  program.hasOpcode = true
+  // Nodes write the other opcodes before they read the immediates.
+  if (!setters.has(instruction.name)) program.hasOpcode = true
   const bytes = suffix === undefined ? [opcode] : [opcode, suffix]
   for (const [index, immediate] of immediates.entries()) {
     const operand = statement.operands[index]!
@@ -186,13 +189,19 @@ function parseSmall(
   }
   const value = parseInteger(text)
   if (typeof value !== 'bigint') {
-    const position = instruction.immediates.findIndex(
+    const positions = positionsOf(
+      instruction,
       ({ group }) => group !== undefined && Fields.named(group, text) !== undefined,
     )
-    if (position >= 0) return `${naming.qualified} can only use ${quote(text)} as immediate ${position + 1}`
+    if (positions !== '') return `${naming.qualified} can only use ${quote(text)} as immediate ${positions}`
     return `${naming.name} unable to parse ${immediate.name} ${quote(text)} as integer`
   }
   return value > 255n ? `${naming.name} ${immediate.name} beyond 255: ${value}` : Number(value)
+}
+
+/** The positions of the immediates that have a property, as messages list them. */
+function positionsOf({ immediates }: Instruction, has: (immediate: Immediate) => boolean): string {
+  return immediates.flatMap((immediate, index) => (has(immediate) ? [index + 1] : [])).join(' or ')
 }
 
 function parseField(
@@ -204,11 +213,11 @@ function parseField(
 ): number | string {
   const field = Fields.named(immediate.group!, text)
   if (field === undefined) {
-    const position = instruction.immediates.findIndex(({ group, kind }) => {
-      const value = parseInteger(text)
-      return group === undefined && kind === 'uint8' && typeof value === 'bigint' && value <= 255n
-    })
-    if (position >= 0) return `${qualified} can only use ${quote(text)} as immediate ${position + 1}`
+    const value = parseInteger(text)
+    const positions = positionsOf(instruction, ({ group, kind }) => group === undefined && kind === 'uint8')
+    if (typeof value === 'bigint' && value <= 255n && positions !== '') {
+      return `${qualified} can only use ${quote(text)} as immediate ${positions}`
+    }
     for (const [count, other] of others) {
       if (other.immediates.some(({ group }) => group !== undefined && Fields.named(group, text) !== undefined)) {
         const immediates = `${count} immediate${count === 1 ? '' : 's'}`
@@ -222,7 +231,11 @@ function parseField(
     return `${name} ${quote(text)} is not ${immediate.group === 'txnSettable' ? 'allowed' : 'settable'}.`
   }
   const introduced = isSetting ? field.setVersion! : field.version
-  if (introduced > version) {
+  // The fields of version 1 are those of programs of version 0.
+  if (introduced > Math.max(version, 1)) {
+    if (immediate.group === 'appParamsSettable') {
+      return `${name} ${text} field is settable in v${introduced}. Missed #pragma version?`
+    }
     return `${name} ${text} field was introduced in v${introduced}. Missed #pragma version?`
   }
   return field.byte

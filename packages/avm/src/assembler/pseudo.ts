@@ -60,10 +60,11 @@ export const dispatches: ReadonlyMap<string, ReadonlyMap<number, string>> = new 
   ],
 ])
 
-/** Numbers with a name, for `int`. */
+/** Numbers with a name, for `int`. The types of transactions have two names. */
 export const namedIntegers: ReadonlyMap<string, bigint> = new Map(
   [
     ['unknown', 'pay', 'keyreg', 'acfg', 'axfer', 'afrz', 'appl', 'stpf', 'hb'],
+    ['unknown', 'Payment', 'KeyRegistration', 'AssetConfig', 'AssetTransfer', 'AssetFreeze', 'ApplicationCall'],
     ['NoOp', 'OptIn', 'CloseOut', 'ClearState', 'UpdateApplication', 'DeleteApplication'],
   ].flatMap((names) => names.map((name, value) => [name, BigInt(value)] as const)),
 )

@@ -12,6 +12,8 @@ export type TypeState = {
   readonly frame: number | undefined
   /** Whether nothing is known of the stack, as at the start of a subroutine. */
   readonly isEntry: boolean
+  /** Whether there may be values below the known ones. */
+  readonly isOpen: boolean
   /** Whether so many values are known. */
   has(count: number): boolean
   /** Returns the type at a depth, where 0 is the top. */
@@ -42,6 +44,9 @@ function effectByFields(instruction: Instruction, operands: readonly string[]): 
   const operand = operands[index]
   const group = instruction.immediates[index]?.group
   if (group === undefined || operand === undefined) return { args, returns }
+  // Nothing is known of the field after an error in the immediates before it.
+  if (operands.length !== instruction.immediates.length) return { args, returns }
+  if (operands.slice(0, index).some((text) => smallNumber(text) === undefined)) return { args, returns }
   const type = Fields.named(group, operand)?.type
   if (type === undefined) return { args, returns }
   if (group === 'appParamsSettable') return { args, returns }
@@ -55,8 +60,11 @@ function smallNumber(text: string | undefined): number | undefined {
 }
 
 function signedNumber(text: string | undefined): number | undefined {
-  const value = /^[+-]?\d+$/.test(text ?? '') ? Number(text) : undefined
-  return value !== undefined && value >= -128 && value <= 127 ? value : undefined
+  const [, sign, digits] = /^([+-]?)(.*)$/s.exec(text ?? '')!
+  const parsed = parseInteger(digits!)
+  if (typeof parsed !== 'bigint') return undefined
+  const value = sign === '-' ? -parsed : parsed
+  return value >= -128n && value <= 127n ? Number(value) : undefined
 }
 
 function anys(count: number): StackType.StackType[] {
@@ -83,6 +91,10 @@ const equality: Refinement = (_operands, state, { returns }) => ({
   returns,
 })
 
+function sameType(a: StackType.StackType, b: StackType.StackType): boolean {
+  return a.kind === b.kind && a.min === b.min && a.max === b.max && a.name === b.name
+}
+
 function constant(value: StackType.StackType): StackType.StackType | undefined {
   return value.kind === 'uint64' && value.min === value.max ? value : undefined
 }
@@ -98,7 +110,8 @@ const refinements: { readonly [name: string]: Refinement } = {
     const depth = smallNumber(operands[0])
     if (depth === undefined) return { args, returns }
     if (depth === 0) return 'bury 0 always fails'
-    if (!state.has(depth + 1)) return { args: anys(depth + 1), returns }
+    // The place may be below the values that are known.
+    if (!state.has(depth + 1)) return { args: state.isOpen ? args : anys(depth + 1), returns }
     const values = top(state, depth + 1)
     return { args: anys(depth + 1), returns: [values.at(-1)!, ...values.slice(1, -1)] }
   },
@@ -108,28 +121,30 @@ const refinements: { readonly [name: string]: Refinement } = {
     if (count === undefined || !state.has(1)) return { args, returns }
     return { args, returns: new Array(count + 1).fill(state.at(0)) }
   },
-  select: (_operands, state, { args }) => ({ args, returns: [StackType.union(state.at(2), state.at(1))] }),
-  setbit: (_operands, state, { args }) => ({
+  select: (_operands, state, { args, returns }) => ({
     args,
-    returns: [state.at(2).kind === 'uint64' ? uint64 : state.at(2)],
+    returns: state.has(3) ? [StackType.union(state.at(2), state.at(1))] : returns,
   }),
+  setbit: (_operands, state, { args, returns }) => ({ args, returns: state.has(3) ? [state.at(2)] : returns }),
   'b+': (_operands, _state, { args }) => ({ args, returns: [StackType.byteString(0n, 65n)] }),
   'b*': (_operands, _state, { args }) => ({ args, returns: [StackType.byteString(0n, 128n)] }),
   '==': equality,
   '!=': equality,
   bzero: () => ({ args: [StackType.integer(0n, BigInt(StackType.maxBytesLength))], returns: [bytes] }),
   load: (operands, state, { args }) => ({ args, returns: [state.scratch[smallNumber(operands[0]) ?? -1] ?? any] }),
-  store: (operands, state, { args, returns }) => ({
-    args,
-    returns,
-    update: storing(state, smallNumber(operands[0]), state.at(0)),
-  }),
-  loads: (_operands, state, { args }) => {
+  store: (operands, state, { args, returns }) => {
+    const index = smallNumber(operands[0])
+    if (index === undefined || !state.has(1)) return { args, returns }
+    return { args, returns, update: storing(state, index, state.at(0)) }
+  },
+  loads: (_operands, state, { args, returns }) => {
+    if (!state.has(1)) return { args, returns }
     const index = constant(state.at(0))
     const slot = index === undefined ? undefined : state.scratch[Number(index.min)]
-    return { args, returns: [slot ?? state.scratch.reduce(StackType.union)] }
+    return { args, returns: [slot ?? state.scratch.reduce((all, one) => (sameType(all, one) ? all : any))] }
   },
   stores: (_operands, state, { args, returns }) => {
+    if (!state.has(1)) return { args, returns }
     const index = constant(state.at(1))
     return { args, returns, update: storing(state, index === undefined ? undefined : Number(index.min), state.at(0)) }
   },
@@ -147,8 +162,10 @@ const refinements: { readonly [name: string]: Refinement } = {
     return typeof slot === 'string' ? slot : { args, returns: [slot === undefined ? any : state.stack[slot]!] }
   },
   frame_bury: (operands, state, { args, returns }) => {
-    const slot = frameSlot('frame_bury', signedNumber(operands[0]), state, state.stack.length - 1)
+    const offset = signedNumber(operands[0])
+    const slot = frameSlot('frame_bury', offset, state, state.stack.length - 1)
     if (typeof slot === 'string') return slot
+    if (offset === undefined) return { args, returns }
     const value = state.at(0)
     return {
       args,

@@ -28,8 +28,8 @@ const noLines: ReadonlyMap<number, number> = new Map()
 export function disassemble(program: Uint8Array): Disassembly {
   const version = Varint.decode(program, 0)
   if (version === undefined || version.value > BigInt(Instruction.maxAssemblerVersion)) {
-    if (version === undefined) return { text: '', error: 'invalid version', lines: noLines }
-    return { text: `// unsupported version ${version.value}\n`, error: undefined, lines: noLines }
+    const comment = version === undefined ? 'invalid version' : `unsupported version ${version.value}`
+    return { text: `// ${comment}\n`, error: undefined, lines: noLines }
   }
   const { lines, error } = new Disassembler(program, Number(version.value), version.length).run()
   const texts: string[] = []

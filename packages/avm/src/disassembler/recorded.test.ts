@@ -14,3 +14,16 @@ test('disassembles as the reference does', () => {
   }
   assert.deepEqual(failed, [])
 })
+
+test('a program without a version is a comment', () => {
+  for (const hex of ['', '8e', 'ffffffffffffffffffff01']) {
+    const { text, error } = disassemble(fromHex(hex))
+    assert.deepEqual([text, error], ['// invalid version\n', undefined], hex)
+  }
+})
+
+test('a list of byte strings without a length has the problem of an evaluation', () => {
+  for (const hex of ['0426', '0882']) {
+    assert.equal(disassemble(fromHex(hex)).error, 'could not decode length of bytes list at pc=2', hex)
+  }
+})

@@ -11,6 +11,11 @@ const escapes: { readonly [character: string]: string } = {
 
 const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
 
+/** Whether messages show a character as it is. */
+export function isPrintable(character: string): boolean {
+  return printable.test(character)
+}
+
 /** Writes a text in double quotes with the escapes of the reference's messages. */
 export function quote(text: string): string {
   return `"${[...text].map((character) => (character === '"' ? '\\"' : escaped(character))).join('')}"`
@@ -24,7 +29,7 @@ export function quoteCharacter(character: string): string {
 function escaped(character: string): string {
   const known = escapes[character]
   if (known !== undefined) return known
-  if (printable.test(character)) return character
+  if (isPrintable(character)) return character
   const code = character.codePointAt(0)!
   if (code < 0x80) return `\\x${code.toString(16).padStart(2, '0')}`
   return code > 0xffff ? `\\U${code.toString(16).padStart(8, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`

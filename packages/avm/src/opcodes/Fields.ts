@@ -82,11 +82,6 @@ export function nameOf(group: GroupName, byte: number): string {
   return group !== 'block' && byte === groups.get(group)!.length ? `invalid${type}` : `${type}(${byte})`
 }
 
-/** Whether the name is that of a field of any group in a version. */
-export function isName(name: string, version: number): boolean {
-  return [...byName.values()].some((fields) => (fields.get(name)?.version ?? Number.POSITIVE_INFINITY) <= version)
-}
-
 function parseRow(row: string): Field {
   const [byte, name, type, version, properties = ''] = row.split(';').map((cell) => cell.trim())
   const [, setVersion] = /set=(\d+)/.exec(properties) ?? []

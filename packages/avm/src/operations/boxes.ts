@@ -21,6 +21,8 @@ type Target = {
   /** The arguments after the name. */
   readonly args: readonly Value[]
   readonly isWriting: boolean
+  /** Puts values in place of the arguments before a failure, whose stack is part of the behaviour of nodes. */
+  readonly leave: (...values: Value[]) => void
 }
 
 type BoxOperation = {
@@ -56,7 +58,13 @@ const operations: { readonly [name: string]: BoxOperation } = {
     run: (target) => {
       const [start, length] = target.args as [bigint, bigint]
       expectSize(start + length)
-      return [extract(existing(target, 'read'), start, length)]
+      const box = existing(target, 'read')
+      try {
+        return [extract(box, start, length)]
+      } catch (error) {
+        target.leave(0n)
+        throw error
+      }
     },
   },
   replace: {
@@ -111,6 +119,7 @@ const operations: { readonly [name: string]: BoxOperation } = {
       const [value] = target.args as [Uint8Array]
       use(target, target.value === undefined ? 'create' : 'write', value.length)
       if (target.value !== undefined && target.value.length !== value.length) {
+        target.leave()
         throw new EvaluationError(`attempt to box_put wrong size ${target.value.length} != ${value.length}`)
       }
       set(target, value)
@@ -126,6 +135,8 @@ const operations: { readonly [name: string]: BoxOperation } = {
       const before = existing(target, 'resize', Number(size))
       const after = new Uint8Array(Number(size))
       after.set(before.subarray(0, after.length))
+      // Nodes delete the box and create it, which writes the account even if the size stays the same.
+      target.call.group.ledger.setBox(target.appId, target.name, undefined)
       set(target, after)
       return []
     },
@@ -150,8 +161,9 @@ function perform(machine: Machine, operation: BoxOperation, namesApp: boolean): 
   const key = ByteKey.of(name)
   const value = call.group.ledger.box(appId, key)
   const { isWriting } = operation
-  const target = { call, appId, name: key, value, args: args.slice(1), isWriting }
-  machine.replace(operation.args, ...call.group.pool.boxes.during(() => operation.run(target)))
+  const leave = (...values: Value[]): void => machine.replace(operation.args, ...values)
+  const target = { call, appId, name: key, value, args: args.slice(1), isWriting, leave }
+  leave(...call.group.pool.boxes.during(() => operation.run(target)))
 }
 
 function expectAccess({ group: { ledger }, appId: own }: Call, appId: bigint, isWriting: boolean): void {

@@ -24,10 +24,10 @@ export function decodeIntegers(program: Uint8Array, start: number): Block<bigint
   return { values, end }
 }
 
-/** Decodes the list of `bytecblock` and `pushbytess`. `label` is the name of the list in a problem with its length. */
-export function decodeByteStrings(program: Uint8Array, start: number, label = 'bytes'): Block<Uint8Array> | string {
+/** Decodes the list of `bytecblock` and `pushbytess`. */
+export function decodeByteStrings(program: Uint8Array, start: number): Block<Uint8Array> | string {
   const count = Varint.decode(program, start)
-  if (count === undefined) return `could not decode length of ${label} list at pc=${start}`
+  if (count === undefined) return `could not decode length of bytes list at pc=${start}`
   if (count.value > BigInt(program.length)) return 'const bytes list with too many items'
   let offset = start + count.length
   const values: Uint8Array[] = []

@@ -79,7 +79,7 @@ function decodeOne(
     case 'varuints':
       return listOf(ConstantBlock.decodeIntegers(program, offset))
     case 'byteses':
-      return listOf(ConstantBlock.decodeByteStrings(program, offset, '[]byte'))
+      return listOf(ConstantBlock.decodeByteStrings(program, offset))
     default:
       return decodeTargets(program, offset, name)
   }

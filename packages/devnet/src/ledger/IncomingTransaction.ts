@@ -112,7 +112,10 @@ function checkGroup(transactions: readonly IncomingTransaction[]): void {
     return
   }
   const values = `${Hash.toText(MapKey.bytes(claimed))} != ${Hash.toText(actual)}`
-  fail(undefined, `transactionGroup: incomplete group: ${values} (of ${transactions.length} submitted)`)
+  const members = transactions.map(({ decoded }) => {
+    return Transaction.id(Transaction.withoutFields(decoded.transactionBytes, ['grp']))
+  })
+  fail(undefined, `transactionGroup: incomplete group: ${values} ({{} [${members.join(' ')}]})`)
 }
 
 /** A group pools the bytes that its members may use for the arguments of logic signatures. */

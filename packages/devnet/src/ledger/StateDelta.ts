@@ -4,6 +4,7 @@ import type { MapKey } from './MapKey.js'
 import type { AppRecord, LocalState } from './programs/AppRecords.js'
 import type { State, Totals } from './State.js'
 import type { StateOverlay } from './StateOverlay.js'
+import { holdingKey } from './StateReader.js'
 
 /** A written holding or asset of an account. Both are present if the account has both. */
 export type AssetRecord = {
@@ -66,7 +67,7 @@ export function changesOf(
   return {
     accounts: open.accounts,
     assetRecords: assetRecords(open, state),
-    appResources: appResources(open, state),
+    appResources: appResources(open),
     boxes: boxMods(open, state),
     creatables: creatables(open, state),
     transactions: open.transactions,
@@ -75,34 +76,36 @@ export function changesOf(
 }
 
 function assetRecords(open: StateOverlay, state: State): AssetRecord[] {
-  const records = new Map<string, AssetRecord>()
-  // An asset that was created and destroyed in the block had one account.
-  const creatorOf = (assetId: bigint, account: MapKey): MapKey => state.asset(assetId)?.creator ?? account
-  const add = (account: MapKey, assetId: bigint): void => {
-    const name = account + assetId
-    if (records.has(name)) return
-    const holding = open.holding(account, assetId)
+  const creators = assetCreators(open, state)
+  return [...open.holdings.values()].map(({ key, assetId, holding }) => {
     const asset = open.asset(assetId)
-    const isOwn = asset?.creator === account
-    records.set(name, {
-      account,
+    const isOwn = (asset?.creator ?? creators.get(assetId)) === key
+    return {
+      account: key,
       assetId,
       holding,
       isHoldingDeleted: holding === undefined,
       asset: isOwn ? asset : undefined,
-      isAssetDeleted: asset === undefined && open.assets.has(assetId) && creatorOf(assetId, account) === account,
-    })
-  }
-  for (const [assetId, asset] of open.assets) if (asset !== undefined) add(asset.creator, assetId)
-  for (const { key, assetId } of open.holdings.values()) add(key, assetId)
-  return [...records.values()]
+      isAssetDeleted: isOwn && asset === undefined,
+    }
+  })
 }
 
-function appResources(open: StateOverlay, state: State): AppResource[] {
+/** The creators of the written assets. The first holding of an asset is its creator's, even if the block destroyed it. */
+function assetCreators(open: StateOverlay, state: State): ReadonlyMap<bigint, MapKey> {
+  const creators = new Map<bigint, MapKey>()
+  for (const { key, assetId } of open.holdings.values()) {
+    if (!open.assets.has(assetId) || creators.has(assetId)) continue
+    creators.set(assetId, (open.asset(assetId) ?? state.asset(assetId))?.creator ?? key)
+  }
+  return creators
+}
+
+function appResources(open: StateOverlay): AppResource[] {
   if (open.applications.size === 0 && open.locals.size === 0) return []
   const records = new Map<string, AppResource>()
   const add = (account: MapKey, appId: bigint): void => {
-    const name = account + appId
+    const name = holdingKey(account, appId)
     if (records.has(name)) return
     const application = open.application(appId)
     const local = open.local(account, appId)
@@ -110,15 +113,13 @@ function appResources(open: StateOverlay, state: State): AppResource[] {
       account,
       appId,
       application: application?.params.creator === account ? application : undefined,
-      isApplicationDeleted: application === undefined && state.application(appId)?.params.creator === account,
+      isApplicationDeleted: application === undefined && open.creatorOf(appId) === account,
       local,
-      isLocalDeleted: local === undefined && state.local(account, appId) !== undefined,
+      isLocalDeleted: local === undefined && open.locals.has(name),
     })
   }
-  for (const [appId, application] of open.applications) {
-    const { params } = application ?? state.application(appId) ?? {}
-    if (params !== undefined) add(params.creator, appId)
-  }
+  for (const [appId, application] of open.applications)
+    add(application?.params.creator ?? open.creatorOf(appId)!, appId)
   for (const { key, appId } of open.locals.values()) add(key, appId)
   return [...records.values()]
 }
@@ -131,16 +132,17 @@ function boxMods(open: StateOverlay, state: State): BoxMod[] {
   })
 }
 
+/** What was created or destroyed in the block. What was both counts as destroyed. */
 function creatables(open: StateOverlay, state: State): Creatable[] {
   const all: Creatable[] = []
-  const add = (type: Creatable['type'], id: bigint, before: MapKey | undefined, after: MapKey | undefined): void => {
-    const creator = after ?? before
-    if (creator === undefined || (before === undefined) === (after === undefined)) return
-    all.push({ id, type, isCreated: after !== undefined, creator })
+  const creators = assetCreators(open, state)
+  for (const [id, asset] of open.assets) {
+    if (asset !== undefined && state.asset(id) !== undefined) continue
+    all.push({ id, type: 'asset', isCreated: asset !== undefined, creator: creators.get(id)! })
   }
-  for (const [id, asset] of open.assets) add('asset', id, state.asset(id)?.creator, asset?.creator)
   for (const [id, application] of open.applications) {
-    add('application', id, state.application(id)?.params.creator, application?.params.creator)
+    if (application !== undefined && state.application(id) !== undefined) continue
+    all.push({ id, type: 'application', isCreated: application !== undefined, creator: open.creatorOf(id)! })
   }
   return all
 }

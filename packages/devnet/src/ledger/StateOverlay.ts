@@ -16,6 +16,8 @@ export type BoxChange = { readonly appId: bigint; readonly name: MapKey; readonl
 /** Changes of applications. */
 class AppChanges {
   readonly applications = new Map<bigint, AppRecord | undefined>()
+  /** The creators of created, updated and deleted applications, which nodes report even if nothing else is left. */
+  readonly creators = new Map<bigint, MapKey>()
   readonly locals = new Map<string, LocalChange>()
   readonly boxes = new Map<string, BoxChange>()
 }
@@ -45,6 +47,11 @@ export class StateOverlay implements StateReader {
 
   get applications(): ReadonlyMap<bigint, AppRecord | undefined> {
     return (this.#apps ?? noChanges).applications
+  }
+
+  /** The creator of an application that the changes created, updated or deleted. */
+  creatorOf(appId: bigint): MapKey | undefined {
+    return this.#apps?.creators.get(appId)
   }
 
   get locals(): ReadonlyMap<string, LocalChange> {
@@ -127,9 +134,12 @@ export class StateOverlay implements StateReader {
   putAsset(assetId: bigint, asset: Asset | undefined): void {
     const before = this.asset(assetId)
     this.#set(this.assets, assetId, asset)
+    const { creator } = (asset ?? before)!
+    // A node has one record of both, and reports records in the order of the first write.
+    const holding = this.holding(creator, assetId)
+    this.#set(this.holdings, holdingKey(creator, assetId), { key: creator, assetId, holding })
     const change = Number(asset !== undefined) - Number(before !== undefined)
     if (change === 0) return
-    const { creator } = (asset ?? before)!
     const account = this.account(creator)
     this.putAccount(creator, { ...account, assetsCreated: account.assetsCreated + change })
   }
@@ -139,6 +149,7 @@ export class StateOverlay implements StateReader {
     const before = this.application(appId)
     const globals = before?.globals ?? new StateValues(this.#ownUndo.epoch)
     this.#set(this.#ownApps.applications, appId, params && { params: withOwnPrograms(params), globals })
+    this.#ownApps.creators.set(appId, (params ?? before!.params).creator)
     // An update that gives no sizes keeps the object, and writes no account.
     if (before !== undefined && before.params.globalSchema === params?.globalSchema) return
     if (before === undefined || params === undefined) {
@@ -232,7 +243,10 @@ export class StateOverlay implements StateReader {
     for (const change of this.holdings.values()) target.setHolding(change)
     for (const [assetId, asset] of this.assets) target.setAsset(assetId, asset)
     if (this.#apps !== undefined) {
-      for (const [appId, application] of this.#apps.applications) target.setApplication(appId, application)
+      const { applications, creators } = this.#apps
+      for (const [appId, application] of applications) {
+        target.setApplication(appId, application, creators.get(appId))
+      }
       for (const change of this.#apps.locals.values()) target.setLocal(change)
       for (const change of this.#apps.boxes.values()) target.setBox(change)
     }
@@ -255,8 +269,9 @@ export class StateOverlay implements StateReader {
     this.assets.set(assetId, asset)
   }
 
-  setApplication(appId: bigint, application: AppRecord | undefined): void {
+  setApplication(appId: bigint, application: AppRecord | undefined, creator: MapKey | undefined): void {
     this.#ownApps.applications.set(appId, application)
+    if (creator !== undefined) this.#ownApps.creators.set(appId, creator)
   }
 
   setLocal(change: LocalChange): void {

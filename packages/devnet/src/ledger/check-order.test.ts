@@ -81,7 +81,8 @@ const cases: { readonly [title: string]: Case } = {
   'an incomplete group before signatures': (node, alice) => {
     const txn = node.pay(alice, alice, 1n, { grp: filled(1) })
     const values = `${Hash.toText(filled(1))} != ${Hash.toText(Group.id([txn]))}`
-    const reason = `transactionGroup: incomplete group: ${values} (of 1 submitted)`
+    const ungrouped = Transaction.id({ ...txn, grp: undefined })
+    const reason = `transactionGroup: incomplete group: ${values} ({{} [${ungrouped}]})`
     return { group: [unsigned(txn)], kind: 'incomplete', reason }
   },
   'no signature on the second before a wrong one on the first': (node, alice) => {

@@ -47,14 +47,14 @@ test('an empty block changes only the rewards pool, which a node writes in every
   )
 })
 
-test('an asset that is created and destroyed in one block is not reported as new', async () => {
+test('an asset that is created and destroyed in one block is reported as destroyed', async () => {
   const node = new TestNode({ blocks: 'manual' })
   const person = node.funded(0)
   await node.send(sign(node.txn('acfg', person, { apar: { t: 1n, m: person.publicKey } }), person))
   await node.send(sign(node.txn('acfg', person, { caid: 1001n }), person))
   await node.post('/devnet/mine')
   const delta = (await node.get('/v2/deltas/1')).json
-  assert.equal(delta.Creatables, null)
+  assert.deepEqual(delta.Creatables, { 1001: { Created: false, Creator: person.address, Ctype: 0, Ndeltas: 0 } })
   const [record] = delta.Accts.AssetResources
   assert.deepEqual([record.Aidx, record.Holding.Deleted, record.Params.Deleted], [1001, true, true])
 })

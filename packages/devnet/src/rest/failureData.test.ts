@@ -116,6 +116,22 @@ test('the stack of a refused call is without the arguments that its last instruc
   }
 })
 
+test('an operation that fails at the contents of a box has taken its arguments', async () => {
+  const { node, alice } = await started()
+  const box = 'int 5; byte "b"; int 4; box_create; pop; byte "b"'
+  for (const [source, stack] of [
+    [`${box}; byte "123"; box_put`, [5]],
+    [`${box}; int 2; int 3; box_extract; pop`, [5, 0]],
+    [`${box}; int 2; byte "123"; box_replace`, [5, b64('b'), 2, b64('123')]],
+  ] as const) {
+    const apid = await deploy(node, alice, source)
+    fundApplication(node, apid)
+    const call = node.txn('appl', alice, { apid, apbx: [{ n: Buffer.from('b') }] })
+    const data = await dataOf(node, sign(call, alice))
+    assert.deepEqual(data['eval-states'], [{ stack }], source)
+  }
+})
+
 test('the data of a refused logic signature has its state and those of earlier ones, and no application', async () => {
   const { node, alice } = await started()
   const [good, bad] = await Promise.all(['int 4; store 0; int 1', 'int 6; store 1; byte "x"; err'].map(compile))

@@ -30,6 +30,8 @@ test('disassembles a program', async () => {
   const response = await node.post('/v2/teal/disassemble', Buffer.from('CoEBQw==', 'base64'))
   assert.deepEqual(response.json, { result: '#pragma version 10\npushint 1\nreturn\n' })
   assert.equal(errorMessageOf(await node.post('/v2/teal/disassemble', Uint8Array.of(10, 0xff))).length > 0, true)
+  const empty = await node.post('/v2/teal/disassemble', Uint8Array.of(0x8e))
+  assert.deepEqual([empty.status, empty.json], [200, { result: '// invalid version\n' }])
 })
 
 test('limits the size of a source', async () => {

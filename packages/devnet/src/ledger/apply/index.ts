@@ -66,7 +66,10 @@ function checkApps({ optedIn, created, boxes }: AppTotals): void {
   if (created > 0) refuse(`${created} outstanding created applications`)
 }
 
-/** Moves Algos. A move of 0 still writes both accounts, as on a node. */
+/** A move of nothing writes an account only if it has this much, for which a node may have rewards. */
+const rewardUnitMicroAlgos = 1_000_000n
+
+/** Moves Algos. Nodes report the accounts that were written, and the order. */
 export function moveAlgos(overlay: StateOverlay, from: MapKey.MapKey, to: MapKey.MapKey, microAlgos: bigint): void {
   const source = overlay.account(from)
   if (source.microAlgos < microAlgos) {
@@ -76,9 +79,13 @@ export function moveAlgos(overlay: StateOverlay, from: MapKey.MapKey, to: MapKey
       hint: `it lacks ${microAlgos - source.microAlgos} microAlgos`,
     })
   }
-  overlay.putAccount(from, { ...source, microAlgos: source.microAlgos - microAlgos })
+  if (microAlgos > 0n || source.microAlgos >= rewardUnitMicroAlgos) {
+    overlay.putAccount(from, { ...source, microAlgos: source.microAlgos - microAlgos })
+  }
   const target = overlay.account(to)
-  overlay.putAccount(to, { ...target, microAlgos: target.microAlgos + microAlgos })
+  if (microAlgos > 0n || target.microAlgos >= rewardUnitMicroAlgos) {
+    overlay.putAccount(to, { ...target, microAlgos: target.microAlgos + microAlgos })
+  }
 }
 
 /** Recorded and served without effect, because a development ledger has no consensus. */
