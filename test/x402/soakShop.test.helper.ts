@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Payment, Route } from '@latchkey/x402/server'
 import type { Counter, Random } from './soakRandom.test.helper.js'
+import { note } from './soakTimeline.test.helper.js'
 
 /**
  * Goods with a fixed price: a report, which is settled after it was made; a dossier, which is settled first because of
@@ -140,6 +141,7 @@ export class Shop {
   }
 
   #begin({ purchase, answer, good }: Answer, { transactionId }: Payment): Use {
+    note(`${transactionId}: ${good} begins at ${this.name}`)
     const use: Use = { authorization: transactionId, purchase, answer, good, charges: [], end: 'running' }
     this.uses.set(transactionId, [...(this.uses.get(transactionId) ?? []), use])
     return use
@@ -177,6 +179,7 @@ export class Shop {
         use.end = 'left'
         this.#counts.add('streams left')
       }
+      note(`${payment.transactionId}: the stream has ${use.end}, charges ${use.charges}`)
     }
   }
 }
