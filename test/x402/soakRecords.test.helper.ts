@@ -36,7 +36,7 @@ export type Ledger = {
 }
 
 /** After its last valid round, a payment that is not on the ledger never will be. */
-const roundsToExpire = 200
+const roundsToExpire = 600
 /** Longer than a gate waits until it looks up a payment that it has not recorded. */
 const laterMs = 600_000
 const patienceMs = 60_000
