@@ -15,7 +15,6 @@ import express from 'express'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { Hono } from 'hono'
 import { type Good, goods, methods, type Shop } from './soakShop.test.helper.js'
-import { note } from './soakTimeline.test.helper.js'
 
 type Scope = { after: (work: () => unknown) => void }
 
@@ -29,7 +28,7 @@ export type Adapter = {
 
 const failure = { error: 'out of order' }
 const overridesHeader = 'Settlement-Overrides'
-const onError = (error: unknown): void => note(`error of an adapter: ${String(error)}`)
+const onError = (): void => {}
 
 function target(url = '/'): { good: Good | undefined; purchase: string } {
   const { pathname, searchParams } = new URL(url, 'http://localhost')
