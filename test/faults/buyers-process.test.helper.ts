@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TimeLimit } from '@latchkey/algorand'
-import { Buyer, type Payment, payingFetch, receiptOf, Signer } from '@latchkey/x402/client'
+import { Buyer, LostResponseError, type Payment, payingFetch, receiptOf, Signer } from '@latchkey/x402/client'
 import { FilePayments } from '@latchkey/x402/file'
 import { HistoryLog, openIntents, readLines } from './history.test.helper.js'
 import { openChain, ready, setting, settings } from './settings.test.helper.js'
@@ -40,6 +40,8 @@ const maxTries = 3
  */
 const allTries = Number(process.env['FAULTS_TRIES'] ?? 0)
 const askAgainMs = 60_000
+/** How often a settled payment may be refused in the end. Its purchase then ends without an answer, and is reported. */
+const maxRefusals = 30
 /** The longest pause of a buyer between two tries, and between two requests for a response that is not ready. */
 const pauseMs = Number(process.env['FAULTS_PAUSE_MS'] ?? 100)
 /**
@@ -207,6 +209,7 @@ class Shopper {
   readonly #buyer: Buyer
   readonly #open: Purchase[]
   #made = 0
+  readonly #refusals = new Map<Purchase, number>()
   #wasRefused = false
 
   /** Purchases with a payment come first, because their responses are held for minutes only. */
@@ -276,6 +279,8 @@ class Shopper {
     } catch (error) {
       const { name, message, cause } = error as Error
       complain(`${purchase.id} try ${purchase.tries}: ${name}: ${message}; ${String(cause)}`)
+      const isRefused = error instanceof LostResponseError && error.state === 'settled' && error.status === 402
+      if (mode === 'close' && isRefused && this.#countRefusal(purchase) > maxRefusals) this.#end(purchase)
       await sleep(Math.random() * 400)
     }
   }
@@ -301,6 +306,12 @@ class Shopper {
       complain(`${id}: ${(error as Error).message}`)
       return 'undecided'
     }
+  }
+
+  #countRefusal(purchase: Purchase): number {
+    const count = (this.#refusals.get(purchase) ?? 0) + 1
+    this.#refusals.set(purchase, count)
+    return count
   }
 
   #end(purchase: Purchase): void {
