@@ -312,7 +312,11 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
     const third = paying()
     assert.deepEqual([await hold(third, 2), await hold(paying())], ['held', 'feesInAll'])
     await pass(quarterMs)
-    assert.deepEqual([await hold(third), await hold(paying())], ['held', 'feesInAll'], 'it was held again within the limits')
+    assert.deepEqual(
+      [await hold(third), await hold(paying())],
+      ['held', 'feesInAll'],
+      'it was held again within the limits',
+    )
     await pass(quarterMs)
     const fourth = paying()
     assert.equal(await hold(fourth, 1), 'held', 'the other hold has expired')

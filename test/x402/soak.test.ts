@@ -15,7 +15,8 @@ import { temporaryDirectory, until } from '../process/commands.test.helper.js'
 import { compareBooks } from './soakBooks.test.helper.js'
 import { lanes, openMarket } from './soakMarket.test.helper.js'
 import { killAtRandom } from './soakProcesses.test.helper.js'
-import { closeBooks, noteServed } from './soakRecords.test.helper.js'
+import { closeBooks, historiesOf, noteServed } from './soakRecords.test.helper.js'
+import { note } from './soakTimeline.test.helper.js'
 
 const seconds = Number(process.env['LATCHKEY_SOAK_SECONDS'] ?? 8)
 const seed = Number(process.env['LATCHKEY_SOAK_SEED'] ?? Date.now() % 2 ** 31)
@@ -41,6 +42,7 @@ test(`${seconds} seconds of kills, faults, aborts and repeats`, { timeout: 600_0
     return Array.from({ length: count }, () => shopper.run(isOver, hasToEnd))
   })
   await Promise.all([killing, ...buying])
+  note('the books are closed')
   await closeBooks(market)
   const { counts, problems } = await compareBooks(market)
   const { faults, aborts, repeats, outcomes, work } = market
@@ -57,7 +59,7 @@ test(`${seconds} seconds of kills, faults, aborts and repeats`, { timeout: 600_0
   })
   process.stdout.write(`${line}\n`)
   if (process.env['LATCHKEY_SOAK_LOG'] !== undefined)
-    writeFileSync(process.env['LATCHKEY_SOAK_LOG'], problems.join('\n'))
+    writeFileSync(process.env['LATCHKEY_SOAK_LOG'], [...problems, ...(await historiesOf(market, problems))].join('\n'))
   assert.equal(problems.length, 0, failing[0] ?? '')
 })
 

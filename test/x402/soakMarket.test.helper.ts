@@ -19,6 +19,7 @@ import { Counter, Random } from './soakRandom.test.helper.js'
 import { type Adapter, adapters } from './soakSellers.test.helper.js'
 import { routesFor, Shop } from './soakShop.test.helper.js'
 import { type ClaimsDatabase, type Engine, openStores, type Stores } from './soakStores.test.helper.js'
+import { note } from './soakTimeline.test.helper.js'
 
 type Scope = { after: (work: () => unknown) => void }
 
@@ -153,12 +154,13 @@ export async function openMarket(t: Scope, { directory, engine, seed, isOver }: 
 /** Opens a gate of a seller. */
 export function openGate(
   { faultyChain, facilitatorUrl }: Pick<Market, 'faultyChain' | 'facilitatorUrl'>,
-  { payTo }: Pick<Seller, 'payTo'>,
+  { name, payTo }: Pick<Seller, 'name' | 'payTo'>,
   claims: ClaimStore,
 ): Promise<Gate> {
   const routes = routesFor(faultyChain.caip2, payTo)
   const facilitators = httpFacilitator({ url: facilitatorUrl, timeoutMs: 5_000 })
-  return Gate.open({ routes, facilitators, claims, chains: faultyChain, onError: () => {} })
+  const onError = (error: unknown): void => note(`error at ${name}: ${String(error)}`)
+  return Gate.open({ routes, facilitators, claims, chains: faultyChain, onError })
 }
 
 export async function microAlgosOf(chain: Chain, address: string): Promise<bigint> {

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import type { Counter, Random } from './soakRandom.test.helper.js'
+import { note } from './soakTimeline.test.helper.js'
 
 type Scope = { after: (work: () => unknown) => void }
 
@@ -96,8 +97,10 @@ export async function killAtRandom(services: readonly Killable[], options: KillO
   const killOne = async (service: Killable): Promise<void> => {
     await service.kill()
     kills.add(service.name)
+    note(`${service.name} was killed, ${kills.get(service.name)}`)
     await random.pause(0, 1_200)
     await service.start()
+    note(`${service.name} runs again, ${kills.get(service.name)}`)
   }
   // On a slow machine, the time may be over before each was killed once.
   const isDone = (): boolean => isOver() && services.every(({ name }) => kills.get(name) > 0)

@@ -4,6 +4,7 @@ import { until } from '../process/commands.test.helper.js'
 import { type Market, openGate, post } from './soakMarket.test.helper.js'
 import type { Purchase } from './soakPurchases.test.helper.js'
 import { allSales } from './soakStores.test.helper.js'
+import { idsIn, linesOf } from './soakTimeline.test.helper.js'
 
 /** A settlement of the facilitator. */
 export type Row = {
@@ -35,7 +36,7 @@ export type Ledger = {
 }
 
 /** After its last valid round, a payment that is not on the ledger never will be. */
-const roundsToExpire = 200
+const roundsToExpire = 600
 /** Longer than a gate waits until it looks up a payment that it has not recorded. */
 const laterMs = 600_000
 const patienceMs = 60_000
@@ -150,6 +151,19 @@ export async function entriesOf(market: Market, { payments }: Ledger): Promise<E
 
 export async function salesOf({ sellers }: Market) {
   return Promise.all(sellers.map(async (seller) => ({ seller, sales: await allSales(seller.database.claims.sales) })))
+}
+
+/** Returns, for each payment that the problems name, its records and what happened while it was valid. */
+export async function historiesOf(market: Market, problems: readonly string[]): Promise<string[]> {
+  const ids = new Set(problems.flatMap(idsIn))
+  const rows = await settlements(market)
+  const sales = (await salesOf(market)).flatMap((one) => one.sales)
+  return [...ids].flatMap((id) => [
+    `${id}:`,
+    `  settlement: ${JSON.stringify(rows.find(({ transaction_id }) => transaction_id === id))}`,
+    `  sale: ${JSON.stringify(sales.find(({ transactionId }) => transactionId === id))}`,
+    ...linesOf(id).map((line) => `  ${line}`),
+  ])
 }
 
 export function describe(purchase: Purchase | undefined): string {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Payment, Route } from '@latchkey/x402/server'
 import type { Counter, Random } from './soakRandom.test.helper.js'
+import { note } from './soakTimeline.test.helper.js'
 
 /**
  * Goods with a fixed price: a report, which is settled after it was made; a dossier, which is settled first because of
@@ -32,7 +33,12 @@ export const isUsageGood = (good: Good): boolean => (usageGoods as readonly Good
 
 export function routesFor(network: string, payTo: string): { [key: string]: Route } {
   const accepts = (price: string) => ({ network, payTo, price, maxTimeoutSeconds })
-  const metered = (isStream: boolean) => ({ network, payTo, price: { upTo, stream: isStream }, maxTimeoutSeconds })
+  const metered = (isStream: boolean) => ({
+    network,
+    payTo,
+    price: { upTo, stream: isStream },
+    maxTimeoutSeconds: maxUsageSeconds,
+  })
   return {
     'GET /report': { accepts: accepts(prices.report) },
     'GET /dossier': { accepts: accepts(prices.dossier), settleFirstAbove: prices.report },
@@ -46,6 +52,12 @@ export function routesFor(network: string, payTo: string): { [key: string]: Rout
 
 /** Payments expire within a minute or two, because the devnet makes blocks faster than the public network. */
 const maxTimeoutSeconds = 300
+
+/**
+ * Longer, because a stream whose facilitator is down for half a minute is charged again after 90 seconds, and its
+ * authorization must be valid then. It is valid for 448 blocks, which take 224 seconds.
+ */
+const maxUsageSeconds = 1_000
 
 /** The content of every answer: its purchase, and the handler run that made it. */
 export type Answer = {
@@ -140,6 +152,7 @@ export class Shop {
   }
 
   #begin({ purchase, answer, good }: Answer, { transactionId }: Payment): Use {
+    note(`${transactionId}: ${good} begins at ${this.name}`)
     const use: Use = { authorization: transactionId, purchase, answer, good, charges: [], end: 'running' }
     this.uses.set(transactionId, [...(this.uses.get(transactionId) ?? []), use])
     return use
@@ -177,6 +190,7 @@ export class Shop {
         use.end = 'left'
         this.#counts.add('streams left')
       }
+      note(`${payment.transactionId}: the stream has ${use.end}, charges ${use.charges}`)
     }
   }
 }

@@ -444,3 +444,15 @@ test('creating a box that exists does not count for the bytes that a group can w
     else assert.match(errorMessageOf(response), /write budget exceeded \(4097 > 4096\) while creating box 0x62/)
   }
 })
+
+test('an index of an account is beyond the end of the access list, or that of another resource', async () => {
+  for (const [index, reason] of [
+    [3n, 'invalid Account reference 3 exceeds length of tx.Access 2'],
+    [9_999_974_429_205_000n, 'invalid Account reference 9999974429205000 exceeds length of tx.Access 2'],
+    [2n, 'address reference 2 is not an Address in tx.Access'],
+  ] as const) {
+    const { node, apid, alice } = await called(`int ${index}; balance; pop; int 1`)
+    const call = node.txn('appl', alice, { apid, al: [{ d: new Uint8Array(32).fill(5) }, { s: 1234n }] })
+    assert.match(errorMessageOf(await node.submit(sign(call, alice))), new RegExp(`logic eval error: ${reason}\\.`))
+  }
+})

@@ -87,6 +87,7 @@ const malformed: readonly (readonly [string, Fields | ((sender: Person, node: Te
   ['appl', { apid: 1n, apan: 6n }, 'invalid application OnCompletion (6)'],
   ['appl', {}, 'bad ApprovalProgram: invalid program (empty)'],
   ['appl', { apid: 1n, apep: 1 }, 'inappropriate non-zero tx.ExtraProgramPages (1)'],
+  ['appl', { apid: 1n, apep: 8 }, 'tx.ExtraProgramPages exceeds MaxAbsoluteExtraProgramPages = 7'],
   ['stpf', {}, 'state proofs not supported by this development ledger'],
   ['hb', { hb: { a: filled(1) } }, 'heartbeat transaction not supported by this development ledger'],
 

@@ -297,6 +297,13 @@ export class NodePair {
     return Bytes.fromBase64(String(Json.parseObject(one.bytes.toString())!['result']))
   }
 
+  /** Disassembles on both. */
+  async disassemble(program: Uint8Array, what: string): Promise<void> {
+    const [one, other] = await this.both('POST', '/v2/teal/disassemble', program)
+    const options = { program: Bytes.toHex(program) }
+    this.#compare(what, `${one.status} ${one.bytes}`, `${other.status} ${other.bytes}`, [], options)
+  }
+
   #compare(
     what: string,
     expected: string,

@@ -1,13 +1,13 @@
 /**
- * Compares the devnet with a reference node in dev mode: random programs, random sessions of applications, and random
- * transfers of the scheme `upto`. The node must have the genesis that `GET /genesis` of a devnet without accounts
+ * Compares the devnet with a reference node in dev mode: random programs, random sources, random sessions of
+ * applications, and random transfers of the scheme `upto`. The node must have the genesis that `GET /genesis` of a devnet without accounts
  * returns, `EnableDeveloperAPI`, and no other clients. If it starts at its genesis, the blocks that programs read are
  * compared as well.
  *
  *     LATCHKEY_REFERENCE_ALGOD=http://127.0.0.1:8080 LATCHKEY_REFERENCE_ALGOD_TOKEN=... npm test -- reference-node
  *
- * `LATCHKEY_REFERENCE_CASES` sets the number of programs, of which the others are a tenth, and `LATCHKEY_REFERENCE_LOG`
- * names a file that gets every difference as a line of JSON.
+ * `LATCHKEY_REFERENCE_CASES` sets the number of programs and of sources, of which the others are a tenth, and
+ * `LATCHKEY_REFERENCE_LOG` names a file that gets every difference as a line of JSON.
  */
 import assert from 'node:assert/strict'
 import { appendFileSync } from 'node:fs'
@@ -17,6 +17,7 @@ import { runPrograms } from './programs.test.helper.js'
 import { Random } from './Random.test.helper.js'
 import { RandomChanges } from './RandomChanges.test.helper.js'
 import { RandomSession } from './RandomSession.test.helper.js'
+import { runSources } from './randomSources.test.helper.js'
 import { runTransfers } from './uptoTransfers.test.helper.js'
 
 const { seed } = (await import(new URL('../../../seed.mjs', import.meta.url).href)) as { readonly seed: number }
@@ -53,6 +54,13 @@ test('random programs have the same verdict, cost and trace', options, (t) =>
   compare(
     (text) => t.diagnostic(text),
     (pair) => runPrograms(pair, new Random(seed), programs),
+  ),
+)
+
+test('random sources have the same programs and errors', options, (t) =>
+  compare(
+    (text) => t.diagnostic(text),
+    (pair) => runSources(pair, new Random(seed + 4), programs),
   ),
 )
 

@@ -97,10 +97,12 @@ export function resolveAccount({ transaction }: Call, reference: Value): ByteKey
   if (reference === 0n) return ByteKey.of(transaction.snd)
   const { al, apat = [] } = transaction
   if (al !== undefined) {
-    const entry = reference <= BigInt(al.length) ? al[Number(reference) - 1] : undefined
-    if (entry?.d === undefined)
-      throw new EvaluationError(`address reference ${reference} is not an Address in tx.Access`)
-    return ByteKey.of(entry.d)
+    if (reference > BigInt(al.length)) {
+      throw new EvaluationError(`invalid Account reference ${reference} exceeds length of tx.Access ${al.length}`)
+    }
+    const { d } = al[Number(reference) - 1]!
+    if (d === undefined) throw new EvaluationError(`address reference ${reference} is not an Address in tx.Access`)
+    return ByteKey.of(d)
   }
   if (reference > BigInt(apat.length)) {
     throw new EvaluationError(`invalid Account reference ${reference} exceeds length of tx.Accounts ${apat.length}`)

@@ -1,5 +1,5 @@
 /** Literals of the assembly language: integers and byte strings. */
-import { Address, Bytes } from '@latchkey/algorand'
+import { Address, Bytes, Hash } from '@latchkey/algorand'
 import * as Base64 from '../encoding/Base64.js'
 import { isPrintable, quote } from '../encoding/quote.js'
 import { maxUint64 } from '../opcodes/StackType.js'
@@ -11,15 +11,16 @@ export type LiteralProblem = { readonly problem: string; readonly token: Token }
 /** Parses a uint64: decimal, `0x`, `0b`, `0o`, a leading `0` for octal, `_` between digits. */
 export function parseInteger(text: string): bigint | 'invalid syntax' | 'value out of range' {
   const [, prefix, digits] = /^(0[xX]|0[bB]|0[oO]|0(?=[0-9_]))?(.*)$/s.exec(text)!
-  if (!/^[0-9a-fA-F_]+$/.test(digits!)) return 'invalid syntax'
-  // An underscore stands between digits, where the prefix counts as a digit.
-  if (/__|_$/.test(digits!) || (prefix === undefined && digits!.startsWith('_'))) return 'invalid syntax'
-  const plain = digits!.replaceAll('_', '')
   const base = prefix === undefined ? 10 : { x: 16, b: 2, o: 8 }[prefix[1]?.toLowerCase() ?? 'o']!
-  const valid = { 2: /^[01]+$/, 8: /^[0-7]+$/, 10: /^[0-9]+$/, 16: /^[0-9a-fA-F]+$/ }[base]!
-  if (!valid.test(plain)) return 'invalid syntax'
+  const [valid] = { 2: /^[01_]*/, 8: /^[0-7_]*/, 10: /^[0-9_]*/, 16: /^[0-9a-fA-F_]*/ }[base]!.exec(digits!)!
+  const plain = valid.replaceAll('_', '')
+  if (plain === '') return 'invalid syntax'
   const value = BigInt(base === 10 ? plain : `0${{ 2: 'b', 8: 'o', 16: 'x' }[base]}${plain}`)
-  return value > maxUint64 ? 'value out of range' : value
+  // The digits are read first, so that too many of them hide what follows.
+  if (value > maxUint64) return 'value out of range'
+  if (valid !== digits) return 'invalid syntax'
+  // An underscore stands between digits, where the prefix counts as a digit.
+  return /__|_$/.test(digits) || (prefix === undefined && digits.startsWith('_')) ? 'invalid syntax' : value
 }
 
 /** A byte string, and how many tokens it took. */
@@ -44,14 +45,16 @@ export function parseBytes(tokens: readonly Token[]): ParsedBytes | LiteralProbl
 export function parseAddress(text: string): Uint8Array | string {
   const decoded = decodeBase32(text)
   if (typeof decoded === 'number') return `failed to decode address ${text} from base 32`
-  if (decoded.length !== 36) return `decoded bad addr: ${text}`
+  if (decoded.length < 32) return `decoded bad addr: ${text}`
   const address = decoded.subarray(0, 32)
-  if (Address.encode(address) === text) return address
-  const checksum = Address.encode(address)
-  return decodeBase32(checksum) instanceof Uint8Array && sameBytes(decoded, decodeBase32(checksum) as Uint8Array)
-    ? `address ${text} is non-canonical`
-    : `address ${text} is malformed, checksum is invalid`
+  const checksum = Hash.sha512_256(address).subarray(-checksumBytes)
+  if (!Bytes.equal(decoded.subarray(-checksumBytes), checksum)) {
+    return `address ${text} is malformed, checksum verification failed`
+  }
+  return Address.encode(address) === text ? address : `address ${text} is non-canonical`
 }
+
+const checksumBytes = 4
 
 /** Parses a string literal in quotes. Returns undefined if the text is not in quotes. */
 export function parseString(text: string): Uint8Array | string | undefined {
@@ -117,10 +120,6 @@ function unescaped(text: string): Uint8Array | string {
     }
   }
   return Uint8Array.from(output)
-}
-
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return Bytes.equal(a.subarray(0, 36), b.subarray(0, 36))
 }
 
 /** Decodes base32 with padding or without it. Returns the offset of the first character that is no digit. */

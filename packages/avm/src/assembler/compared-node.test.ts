@@ -206,3 +206,24 @@ test('labels and method signatures are quoted as they are by nodes', () => {
   reason('f()bool[65536]', 'Error parsing return type: strconv.ParseUint: parsing "65536": value out of range')
   reason('f()x', 'Error parsing return type: cannot convert the string "x" to an ABI type')
 })
+
+test('digits that are too many hide what follows them', () => {
+  const number = (text: string) => refusal('#pragma version 8', `pushints ${text}`).replace(/.*invalid|.*value/, '')
+  for (const text of ['18446744073709551616x', '0x10000000000000000g', '18446744073709551616_']) {
+    assert.equal(number(text), ' out of range\n', text)
+  }
+  for (const text of ['18446744073709551615x', '0xffffffffffffffffg', '0b', '0x_', '1__0', '0o8']) {
+    assert.equal(number(text), ' syntax\n', text)
+  }
+  assert.equal(number('0x_1 0_7 1_0'), 'assembled: 08830301070a')
+})
+
+test('an address has 32 bytes and ends with their checksum', () => {
+  const address = (text: string) => refusal('#pragma version 8', `addr ${text}`).replace(text, '')
+  const failed = '1 error: 2:5: address  is malformed, checksum verification failed\n'
+  assert.equal(address('A'.repeat(53)), failed)
+  assert.equal(address('7777777777777777777777777777777777777777777777777774MSJUVUAA'), failed)
+  assert.equal(address('A'.repeat(51)), '1 error: 2:5: decoded bad addr: \n')
+  const other = '7777777777777777777777777777777777777777777777777774MSJUVX'
+  assert.equal(address(other), '1 error: 2:5: address  is non-canonical\n')
+})

@@ -37,14 +37,14 @@ function ofPrograms({ apid, apan, apap, apsu }: Txn): string | undefined {
 
 /** The sizes of an application are set when it is created; an update can change those of its global state and pages. */
 function ofSizes({ apid, apan, apls, apgs, apep = 0, apap, apsu }: Txn): string | undefined {
+  if (apep > limits.maxExtraPages)
+    return `tx.ExtraProgramPages exceeds MaxAbsoluteExtraProgramPages = ${limits.maxExtraPages}`
   if (apid !== undefined) {
     const isUpdate = apan === updates
     if (apls !== undefined) return `inappropriate non-zero tx.LocalStateSchema (${schemaText(apls)})`
     if (apgs !== undefined && !isUpdate) return `inappropriate non-zero tx.GlobalStateSchema (${schemaText(apgs)})`
     if (apep !== 0 && !isUpdate) return `inappropriate non-zero tx.ExtraProgramPages (${apep})`
   }
-  if (apep > limits.maxExtraPages)
-    return `tx.ExtraProgramPages exceeds MaxAbsoluteExtraProgramPages = ${limits.maxExtraPages}`
   // The pages of an application that keeps its sizes are not known here.
   const keepsSizes = apid !== undefined && apep === 0 && apgs === undefined
   const pages = 1 + (keepsSizes ? limits.maxExtraPages : apep)

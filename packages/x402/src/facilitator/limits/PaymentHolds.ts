@@ -87,7 +87,7 @@ export class PaymentHolds {
         await this.#checkLimits(payment)
     }
     if (payment.feePayer !== undefined) feePayers.checkKey(payment.feePayer)
-    await checkSponsoredFee(payment)
+    await this.#checkFee(payment, isSettling ? claimant : undefined)
     const startedMs = performance.now()
     const { algod } = payment.chain
     const unsigned = this.#unsignedGroup(payment)
@@ -102,6 +102,20 @@ export class PaymentHolds {
     const shared = this.#shared(payment, { claimant, holdMs })
     expiry.watch(payment.chain)
     return reservations.hold(payment, { claimant, key: keyOf(payment), startedMs, holdMs, shared, isSettling })
+  }
+
+  /**
+   * Checks the fee. The network may ask for less than when the claimant of a payment to settle had it verified.
+   *
+   * @throws PaymentError
+   */
+  async #checkFee(payment: VerifiedPayment, settlingFor: string | undefined): Promise<void> {
+    try {
+      await checkSponsoredFee(payment)
+    } catch (error) {
+      if (settlingFor === undefined) throw error
+      if ((await this.#options.store.holds.claimantOf(payment.group.transactionId)) !== settlingFor) throw error
+    }
   }
 
   /**

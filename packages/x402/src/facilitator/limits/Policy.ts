@@ -21,7 +21,8 @@ export type PolicyOptions = {
   assets?: readonly string[] | undefined
   /**
    * The smallest payment whose fee is paid for the buyer, in base units of its asset. Without a limit, a stranger can
-   * spend a seller's fees on payments of one unit.
+   * spend a seller's fees on payments of one unit. For the scheme `upto`, the maximum is compared when it is verified,
+   * and the charge may then be smaller. Without a verification by the same claimant, the charge is compared.
    *
    * @default 1n
    */
@@ -34,7 +35,8 @@ export type PolicyOptions = {
   apiKeys?: readonly string[] | undefined
   /**
    * Payments per minute for each `payTo`. Counted when a verified payment is submitted, so that invalid payments do not
-   * use up a seller's share.
+   * use up a seller's share. Counted when it is verified for the scheme `upto`, because its seller works before it is
+   * paid: no limit refuses the settlement.
    *
    * @default no limit
    */
@@ -53,7 +55,8 @@ export type PolicyOptions = {
    */
   callerRequestsPerMinute?: number | undefined
   /**
-   * Fees per day for each `payTo`, in microAlgos.
+   * Fees per day for each `payTo`, in microAlgos. The fee of a verified payment is reserved until the payment is settled
+   * or no longer held, so that its settlement is not refused.
    *
    * @default no limit
    */

@@ -1,6 +1,7 @@
 /** Payments that reach a limit between `verify` and `settle`. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { genesisHash, ok } from '../../../../algod/dist/FakeNode.test.helper.js'
 import { alone, sponsored } from '../../../../x402-wire/dist/payments.test.helper.js'
 import { setUp } from '../setup.test.helper.js'
 
@@ -44,4 +45,23 @@ test('a payment that waited too long may be retried, and one over a budget is re
   assert.equal((await poor.facilitator.settle(third.payload, third.requirements)).success, true)
   const free = alone()
   assert.equal((await poor.facilitator.settle(free.payload, free.requirements)).success, true, 'its own fee')
+})
+
+test('a payment that was verified while the network asked for higher fees is settled when it asks for less', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  const params = (minFee: number) => () =>
+    ok({ 'genesis-hash': genesisHash, 'genesis-id': 'testnet-v1.0', 'last-round': 100, 'min-fee': minFee, fee: 0 })
+  const now = performance.now.bind(performance)
+  let passedMs = 2_000
+  t.mock.method(performance, 'now', () => now() + passedMs)
+  node.on('GET params', params(2_000))
+  const { payload, requirements } = sponsored({}, { fee: 4_000n })
+  assert.equal((await facilitator.verify(payload, requirements)).isValid, true)
+  passedMs += 20_000
+  node.on('GET params', params(1_000))
+  const fresh = sponsored({}, { fee: 4_000n })
+  const refused = await facilitator.verify(fresh.payload, fresh.requirements)
+  assert.equal(refused.invalidReason, 'invalid_exact_avm_fee_too_high')
+  passedMs += 11_000
+  assert.equal((await facilitator.settle(payload, requirements)).success, true)
 })

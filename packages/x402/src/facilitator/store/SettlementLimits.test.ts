@@ -165,6 +165,18 @@ function writeVersionTwo(path: string, nowMs: number): void {
   database.close()
 }
 
+/** The settling amounts of the payer that a new payment of it finds. */
+async function settlingAhead(store: SqliteSettlements): Promise<bigint[] | undefined> {
+  const { transactionId, network, payer, payTo, lastValid, feeMicroAlgos } = payment()
+  const terms = { transactionId, network, payer, payTo, lastValid, feeMicroAlgos, feePayer: undefined }
+  const held = await store.holds.hold(
+    { ...terms, claimant: 'c', isPaidAfterwards: false, costs: [], holdMs: minuteMs },
+    {},
+  )
+  await store.holds.release(transactionId, 'c')
+  return held.type === 'held' ? held.ahead?.costs.map(({ settling }) => settling) : undefined
+}
+
 test('fees and pending settlements of a version 2 file still count', async (t) => {
   const clock = { ms: 10 * dayMs }
   t.mock.method(Date, 'now', () => clock.ms)
@@ -175,7 +187,9 @@ test('fees and pending settlements of a version 2 file still count', async (t) =
   const limits = { feesPerPayTo: 5_000n, feesInAll: 5_000n, pendingPerPayer: 1 }
   const ask = (feeMicroAlgos: bigint) => store.check(payment({ feeMicroAlgos }), limits)
   assert.deepEqual([ask(1_001n), ask(1_000n)], ['feesInAll', 'pendingPerPayer'])
+  assert.deepEqual(await settlingAhead(store), [2n])
   await store.finish('PENDING', { state: 'failed' })
+  assert.deepEqual(await settlingAhead(store), [])
   assert.deepEqual([ask(3_001n), ask(3_000n)], ['feesInAll', undefined])
   clock.ms += dayMs / 2 + quarterMs
   await store.finish('FAILED', { state: 'settled' })
@@ -192,10 +206,14 @@ test('a claim scans no table', (t) => {
     "SELECT 1 FROM settlements WHERE state = 'pending' AND is_rejected = 0 AND pay_to = ? LIMIT ?",
     'SELECT sum(micro_algos) FROM settlement_fees WHERE pay_to = ? AND part_ms > ?',
     'SELECT sum(count) FROM settlement_rates WHERE name = ? AND part_ms > ?',
+    'SELECT sum(fee_micro_algos) FROM holds WHERE is_admitted = 1 AND is_settling = 0 AND pay_to = ? AND until_ms > ?',
+    'SELECT costs FROM holds WHERE payer = ? AND place < (SELECT place FROM holds WHERE transaction_id = ?)',
+    'DELETE FROM holds WHERE until_ms <= ?',
+    "DELETE FROM settlements WHERE network = ? AND amount = '0' AND state = 'settled' AND last_valid < ?",
   ]) {
     const plan = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[]
     assert.ok(
-      plan.every(({ detail }) => /SEARCH/.test(detail)),
+      plan.every(({ detail }) => /SEARCH|SCALAR SUBQUERY/.test(detail)),
       JSON.stringify(plan),
     )
   }

@@ -6,7 +6,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import { type Admission, isSentOnce } from '../exchange/Admission.js'
-import { invalidCharge, overridesHeader, UsageError } from '../exchange/Usage.js'
+import { invalidCharge, overridesHeader, UsageError, withoutOverrides } from '../exchange/Usage.js'
 import type { HeaderList } from '../gate/responses.js'
 import { ClientWait } from './ClientWait.js'
 import {
@@ -71,6 +71,7 @@ export class StreamedResponse {
     const end = (...args: unknown[]): ServerResponse => this.#end(args)
     const destroy = (error?: Error): ServerResponse => this.#destroy(error)
     new Overlay(response, functions({ write, end, destroy }))
+    if (admission.isMetered) hideOverrides(response)
     addHeadersOnSend(response, admission.headers, (status, headers) => this.#begin(status, headers))
     admission.cut?.addEventListener('abort', () => this.#cutOff(), { once: true })
     sendBeforeDestroy(request, response, () => {
@@ -274,4 +275,21 @@ export class StreamedResponse {
     if (typeof chunk === 'string') this.#copy.add(Buffer.from(chunk, encodingOf(encoding)))
     else if (chunk instanceof Uint8Array) this.#copy.add(chunk)
   }
+}
+
+/** A charge is the seller's, also where it has no effect: in a trailer and in early hints. */
+function hideOverrides(response: ServerResponse): void {
+  const { setTrailer } = response as unknown as { readonly setTrailer?: (name: string, value: unknown) => unknown }
+  const { addTrailers, writeEarlyHints } = response
+  const hidden = {
+    addTrailers: (headers: object): unknown => addTrailers.call(response, withoutOverrides(headers) as never),
+    writeEarlyHints: (hints: object, done?: () => void): unknown =>
+      writeEarlyHints.call(response, withoutOverrides(hints) as never, done),
+  }
+  new Overlay(response, functions(hidden))
+  // Only HTTP/2 has it.
+  if (setTrailer === undefined) return
+  const set = (name: string, value: unknown): unknown =>
+    name.toLowerCase() === overridesHeader.toLowerCase() ? undefined : setTrailer.call(response, name, value)
+  new Overlay(response, functions({ setTrailer: set }))
 }

@@ -4,7 +4,7 @@ import { paymentResponse } from '@latchkey/x402-wire'
 import { warn } from '../../errors.js'
 import type { Admission } from '../exchange/Admission.js'
 import { hasPassed, notePassed, sharePayment } from '../exchange/Payment.js'
-import { overridesHeader } from '../exchange/Usage.js'
+import { overridesHeader, withoutOverrides } from '../exchange/Usage.js'
 import type { Gate } from '../gate/Gate.js'
 import { type HeaderList, json } from '../gate/responses.js'
 import { isUpgradeRequest, type RequestPath } from '../routes/GateRequest.js'
@@ -229,7 +229,7 @@ function sendAnswer(response: ServerResponse, answer: CapturedAnswer, headers: H
   response.removeHeader(paymentResponse)
   response.removeHeader(overridesHeader)
   addHeaders(response, headers)
-  for (const trailer of answer.trailers) response.addTrailers(trailer)
+  for (const trailer of answer.trailers) response.addTrailers(withoutOverrides(trailer))
   endResponse(response, answer.body)
 }
 

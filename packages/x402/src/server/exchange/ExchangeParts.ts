@@ -3,9 +3,9 @@ import type { GateEvents } from '../gate/GateEvents.js'
 import type { ClaimStore, StoredPurchase } from '../store/Claims.js'
 import type { GateResponse } from './Admission.js'
 import type { Facilitators } from './Facilitators.js'
+import type { PaidRequest } from './PaidRequest.js'
 import type { Renewals, Unfinished } from './Renewals.js'
 import type { SignedReceipts } from './SignedReceipts.js'
-import type { UnusedAuthorizations } from './UnusedAuthorizations.js'
 import type { Withdrawals } from './Withdrawals.js'
 
 /** The parts of a gate that its exchanges share. */
@@ -22,7 +22,8 @@ export type ExchangeParts = {
   readonly events: GateEvents
   /** Finds out on the ledger whether a payer has withdrawn an authorization. */
   readonly withdrawals: Withdrawals
-  readonly unused: UnusedAuthorizations
+  /** Called with an authorization whose handler failed, and the round in which it was claimed. */
+  readonly onUnused: (paid: PaidRequest, round: bigint) => void
   /** Undefined if no hook decides. */
   readonly hooks: GateHookCalls | undefined
   /** Never throws. */

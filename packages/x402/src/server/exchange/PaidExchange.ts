@@ -348,7 +348,7 @@ export class PaidExchange {
     await this.#metered?.drop()
     await this.#own.end(isKept ? 'open' : 'forgotten')
     // A claim that is kept could have a charge on the ledger.
-    if (this.#metered !== undefined && !isKept) this.#gate.unused.add(this.#paid, this.#ledger.round)
+    if (this.#metered !== undefined && !isKept) this.#gate.onUnused(this.#paid, this.#ledger.round)
     if (this.#hooks !== undefined) await this.#hooks.cancel(reason)
   }
 

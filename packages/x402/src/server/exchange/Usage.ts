@@ -189,6 +189,12 @@ export function withoutCharge(answer: HeldAnswer): HeldAnswer {
   return { ...answer, headers: answer.headers.filter((header) => !isOverride(header)) }
 }
 
+/** Trailers or early hints without a charge. Only the header sets one. */
+export function withoutOverrides<T extends object>(headers: T): T {
+  if (Array.isArray(headers)) return headers.filter((header) => !isOverride(header)) as unknown as T
+  return Object.fromEntries(Object.entries(headers).filter((header) => !isOverride(header))) as T
+}
+
 function isOverride([name]: readonly [string, string]): boolean {
   return name.toLowerCase() === overridesHeader.toLowerCase()
 }

@@ -88,6 +88,7 @@ export class Gate {
   readonly #notifications: Notifications
   readonly #sales: SalesLog
   readonly #events: GateEvents
+  readonly #unused: UnusedAuthorizations
   readonly #recovery: SalesRecovery | undefined
   /** Undefined if the store does not support prices by usage. */
   readonly #usageRecovery: UsageRecovery | undefined
@@ -129,6 +130,7 @@ export class Gate {
       unfinished: new Unfinished(this.#claims, renewals, this.#onError),
       onError: this.#onError,
     }
+    this.#unused = new UnusedAuthorizations(shared)
     this.#exchange = {
       ...shared,
       hooks: decidingHooks(options, this.#onError),
@@ -139,7 +141,7 @@ export class Gate {
       onManyUnpaid: () => warnOfUnpaid(manyUnpaidText),
       onClaimedElsewhere: (transactionId) => warnOfClaim(claimedElsewhereText(transactionId)),
       withdrawals: new Withdrawals(),
-      unused: new UnusedAuthorizations(shared),
+      onUnused: (...call) => this.#unused.add(...call),
     }
     const { usage: store } = this.#claims
     // An earlier deployment may have had prices by usage, and left streams that it has not charged.
@@ -194,7 +196,7 @@ export class Gate {
   async close({ timeoutMs = 5_000 }: { timeoutMs?: number | undefined } = {}): Promise<void> {
     this.#recovery?.stop()
     this.#usageRecovery?.stop()
-    this.#exchange.unused.stop()
+    this.#unused.stop()
     const endMs = performance.now() + timeoutMs
     await this.#notifications.close(timeoutMs)
     await this.#sales.close(Math.max(100, endMs - performance.now()))

@@ -73,19 +73,24 @@ export function openGateway({ gate, upstream, free = [], perPayer, onError }: Ga
   const limit = perPayer === undefined ? undefined : new PayerCounts(perPayer)
   const isFree = ({ method = 'GET', url = '/' }: NodeRequest): boolean =>
     table?.match(method, originForm(url))?.type === 'route'
-  const forward = async (request: NodeRequest, response: NodeResponse): Promise<void> => {
+  /** Returns undefined, or the seconds that the account has to wait. */
+  const take = (request: NodeRequest): number | undefined => {
     const payment = paymentOf(request as IncomingMessage)
-    if (payment === undefined && !isGranted(request) && !isFree(request)) return refuse(response, 404, 'not_found')
-    const waitSeconds = payment === undefined ? undefined : limit?.take(payment.payer)
+    return payment === undefined ? undefined : limit?.take(payment.payer)
+  }
+  const forward = async (request: NodeRequest, response: NodeResponse): Promise<void> => {
+    if (!isPaid(request) && !isFree(request)) return refuse(response, 404, 'not_found')
+    const waitSeconds = take(request)
     if (waitSeconds !== undefined) return refuse(response, 429, 'too_many_requests', waitSeconds)
     await upstream.forward(request, response)
   }
   const gated = paymentGate<NodeRequest, NodeResponse>(gate, forward, { onError })
   const upgraded = upgradeGate(
     gate,
-    async (request, socket, head, receipt) => {
-      if (receipt === undefined && !isGranted(request) && !isFree(request))
-        throw new Error('the path is neither paid nor free')
+    async (request, socket, head) => {
+      if (!isPaid(request) && !isFree(request)) throw new Error('the path is neither paid nor free')
+      // Nothing is sent, so that the payment may open another connection in the next window.
+      if (take(request) !== undefined) throw new Error('the account has made too many requests')
       await upstream.upgrade(request, socket, head)
     },
     { onError },
@@ -134,6 +139,11 @@ function isClear({ method = 'GET', url = '/', headers }: NodeRequest): boolean {
   const pairs = Object.entries(headers).map(([name, value]) => [name, String(value)] as const)
   const isClearTarget = isUnambiguousPath(path) && targetProblem(target, '', fixedPrice) === undefined
   return isClearTarget && overridesOf({ url, headers: pairs }).every((one) => one === method)
+}
+
+/** Whether the gate has let a request pass: for a payment, for a pass, or by a hook. */
+function isPaid(request: NodeRequest): boolean {
+  return paymentOf(request as IncomingMessage) !== undefined || isGranted(request)
 }
 
 function hasPayment({ headers }: NodeRequest): boolean {

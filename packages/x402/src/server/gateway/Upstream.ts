@@ -180,6 +180,7 @@ export class Upstream {
         outgoing = this.#request(request, headers, single)
         return exchange()
       })
+      outgoing.shouldKeepAlive &&= !mayHaveLateBody(request, incoming)
       const status = incoming.statusCode ?? 502
       if (status < 200) throw new UpstreamError('upstream_failed', `the upstream responded with ${status}`)
       ;(response as { statusCode: number }).statusCode = status
@@ -307,6 +308,16 @@ function switched(outgoing: ClientRequest): Promise<Switched> {
     outgoing.on('error', (error) => reject(failure(error)))
     outgoing.end()
   })
+}
+
+/**
+ * Whether a service may send a body after a response that has none by its method or status. Such a body would be taken
+ * for the response to the next request on the connection.
+ */
+function mayHaveLateBody(request: NodeRequest, { statusCode, headers }: IncomingMessage): boolean {
+  if (request.method === 'HEAD') return true
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = headers
+  return (statusCode === 204 || statusCode === 304) && (coding !== undefined || length !== '0')
 }
 
 /** Whether a request may be sent again if its connection closes without a response. */

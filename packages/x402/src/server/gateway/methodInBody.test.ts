@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { price } from '../stubs.test.helper.js'
 import { openShop, sendRaw } from './gateway.test.helper.js'
-import { scannerFor } from './methodInBody.js'
+import { scannerFor, unreadable } from './methodInBody.js'
 import { Upstream } from './Upstream.js'
 
 const form = 'application/x-www-form-urlencoded'
@@ -162,6 +162,14 @@ test('a form or JSON in a charset that is not like ASCII is refused before payme
     }
   }
   assert.equal(await post('text/plain; charset=utf-16'), 402)
+})
+
+test('a long type is read once, not again from each word in it', () => {
+  // In a time that grows with the square of the length, this would not end.
+  const type = `application/json;${'charset '.repeat(500_000)}`
+  const requestWith = (charset: string) => ({ headers: { 'content-type': `${type};charset =${charset}` } }) as never
+  assert.equal(unreadable(requestWith('utf-8')), undefined)
+  assert.equal(unreadable(requestWith('utf-16')), 'content_charset')
 })
 
 test('an operator whose service reads no method from bodies forwards them unread', async (t) => {

@@ -52,7 +52,9 @@ export type UsageStore = {
   ) => Promise<readonly MeteredWork[]> | readonly MeteredWork[]
 }
 
+/** Work that continues, with its charge so far. */
 export type NotedWork = Pick<MeteredWork, 'transactionId' | 'payer' | 'charge'>
+/** Work that is left to another gate. */
 export type ReturnedWork = Pick<MeteredWork, 'transactionId' | 'order'>
 
 /**

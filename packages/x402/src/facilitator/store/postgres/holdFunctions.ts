@@ -97,7 +97,8 @@ BEGIN
     IF met IS NULL AND item.is_paid_afterwards THEN PERFORM {schema}.count_rates(ARRAY[item.payer], ARRAY[item.pay_to], limits, at); END IF;
     INSERT INTO {schema}.holds (transaction_id, network, payer, pay_to, claimant, costs, fee_micro_algos, fee_payer, until, is_admitted, is_paid_afterwards)
       VALUES (item.id, item.network, item.payer, item.pay_to, item.claimant, item.costs, item.fee, item.fee_payer,
-        at + item.hold_ms * interval '1 millisecond', met IS NULL, coalesce(item.is_paid_afterwards, false));
+        at + item.hold_ms * interval '1 millisecond', met IS NULL, coalesce(item.is_paid_afterwards, false))
+    ON CONFLICT (transaction_id) DO NOTHING;
   END LOOP;
   IF held IS NULL THEN RETURN; END IF;
   INSERT INTO {schema}.claimants (transaction_id, network, claimant, last_valid)
