@@ -129,12 +129,13 @@ export class UsageRecovery {
     const code = result.state === 'failed' ? (result.receipt.errorReason ?? 'settlement_failed') : ''
     const { lastRound } = await chain.parameters()
     if (lastRound <= BigInt(sale.lastValid)) {
-      if (result.state === 'pending') return { afterMs: retryMs }
-      const cause = failureCause(code)
-      if (cause === 'seller') return { afterMs: failedRetryMs }
+      const isPending = result.state === 'pending'
+      const cause = isPending ? 'unknown' : failureCause(code)
+      if (cause === 'seller' || charge === 0n) return { afterMs: isPending ? retryMs : failedRetryMs }
       const evidence = await withdrawals.evidence(chain, { payment, sale, charge })
-      if (evidence === 'withdrawn') return { outcome: 'refused', code, isUnpaid: true }
-      return { afterMs: failedRetryMs, isRejected: cause === 'ledger' && evidence === 'nothing' }
+      // What the ledger has not decided yet is a matter of the recovery of sales.
+      if (evidence === 'withdrawn') return isPending ? { isUnpaid: true } : { outcome: 'refused', code, isUnpaid: true }
+      return { afterMs: isPending ? retryMs : failedRetryMs, isRejected: cause === 'ledger' && evidence === 'nothing' }
     }
     const found = charge === 0n ? notCharged : await withdrawals.find(chain, sale, lastRound)
     if (found.type === 'found') {
