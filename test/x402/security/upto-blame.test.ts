@@ -142,30 +142,6 @@ for (const [name, openStore] of Object.entries(stores)) {
   })
 }
 
-test('a payer that spent its money is refused while its charge is pending, and counts once', { timeout }, async (t) => {
-  const claims = new MemoryClaims()
-  const account = newAccount(500_000n)
-  const { replica, transactionId } = await killed(market, t, claims, account)
-  await send(account)
-  const settle: typeof market.local.settle = async (_, { network }) => {
-    return { success: false, errorReason: 'settlement_pending', transaction: '', network }
-  }
-  const facilitators = altered(market.local, { settle })
-  for (const ms of [100_000, 200_000]) {
-    assert.equal(await isUnpaid(claims, account.address), false, 'it was seen twice')
-    await replica({ claims: later(claims, ms), facilitators })
-    await sleep(500)
-  }
-  await until(() => isUnpaid(claims, account.address))
-  assert.equal(await claims.usage!.chargeOf(transactionId), 100_000n, 'the charge can still be settled')
-  for (let blocks = 0; blocks < 1_000; blocks++) market.devnet.mine()
-  await sleep(1_100)
-  await replica({ claims: later(claims, 300_000), facilitators })
-  await until(async () => (await claims.usage!.chargeOf(transactionId)) === undefined)
-  await until(async () => (await lastSale(claims)).outcome === 'refused')
-  assert.equal(await claims.usage!.countUnpaid(10, Date.now()), 1)
-})
-
 /** The codes of facilitators, ours and others. */
 const codes = [...Object.keys(paymentErrors), 'payment_already_used', 'insufficient_funds', 'invalid_scheme']
 

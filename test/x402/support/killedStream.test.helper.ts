@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type { Signer } from '@latchkey/x402/client'
 import { type Accept, type ClaimStore, MemoryClaims } from '@latchkey/x402/server'
 import { SqliteClaims } from '@latchkey/x402/sqlite'
 import { authorizationFor } from './authorizations.test.helper.js'
@@ -76,15 +75,12 @@ const waiting =
   }
 
 /** A stream whose gate is killed after the charge was stored. */
-export async function killed(market: Market, t: TestContext, claims: ClaimStore, payer: number | Signer.Signer) {
+export async function killed(market: Market, t: TestContext, claims: ClaimStore, account: number) {
   const { kill, ...parts } = mortal(market, claims)
   let runs = 0
   const handler = waiting(() => void runs++)
   const shop = await openShop(market, t, handler, { ...parts, price: { stream: true } })
-  const header = await authorizationFor(market, await fetch(shop.url), {
-    rounds: 900n,
-    ...(typeof payer === 'number' ? { account: payer } : { signer: payer }),
-  })
+  const header = await authorizationFor(market, await fetch(shop.url), { rounds: 900n, account })
   const response = await repeated(shop.url, header)
   const { value } = await response.body!.getReader().read()
   assert.equal(Buffer.from(value!).toString(), 'the first part')

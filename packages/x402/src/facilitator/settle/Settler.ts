@@ -15,6 +15,7 @@ import type { SettlementClaim, SettlementLeases, SettlementLimits } from '../sto
 import type { Settlement, SettlementOutcome, SettlementStore } from '../store/Settlements.js'
 import { LeaseKeeper } from './LeaseKeeper.js'
 import {
+  isUptoSettlement,
   ledgerIdOf,
   type Network,
   networkOf,
@@ -169,17 +170,23 @@ export class Settler {
     }
   }
 
-  /** Returns how the settlement ended, or its state when the time limit is reached. */
+  /**
+   * Returns how the settlement ended, or its state when the time limit is reached. A charge that nodes reject stays open
+   * until it expires: its seller is not kept waiting, and looks up meanwhile whether the payer is at fault.
+   */
   async wait(settlement: Settlement, startedMs = performance.now()): Promise<Settlement> {
-    const deadlineMs = startedMs + this.#options.settleTimeoutMs
+    const { settleTimeoutMs, pollMs } = this.#options
+    const deadlineMs = startedMs + settleTimeoutMs
+    const isCharge = isUptoSettlement(settlement)
     let latest = settlement
     while (latest.state === 'pending' && !this.#waits.isStopped) {
       const leftMs = deadlineMs - performance.now()
       if (leftMs <= 0) break
       const task = this.#tasks.get(latest.transactionId) ?? this.#taskOf(latest)
-      if (task !== undefined) latest = await waitFor(task, latest, leftMs)
+      if (task !== undefined) latest = await waitFor(task, latest, isCharge ? Math.min(leftMs, pollMs) : leftMs)
       else if (this.#keeper !== undefined) latest = await this.#watch(this.#keeper, latest, leftMs)
       else break
+      if (isCharge && this.#rejected.has(latest.transactionId)) break
     }
     return latest
   }

@@ -2,7 +2,7 @@
  * One step in determining how a settlement ends: a lookup, a submission, and a decision by the round; and the waits and
  * turns of many settlements between their steps.
  */
-import type { Absence, Algod, TransactionState } from '@latchkey/algod'
+import type { Absence, Algod, RejectionCode, TransactionState } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import { Address, Submission } from '@latchkey/algorand'
 import { UptoPayment } from '@latchkey/x402-wire'
@@ -96,10 +96,11 @@ export async function step(settlement: Settlement, network: Network, progress: P
   const attributes = { [Tracing.names.payment]: settlement.transactionId }
   const sent = await Tracing.span('facilitator.submit', { attributes }, () => algod.submit(settlement.group, { toAll }))
   if (isStuck) progress.pendingSinceMs = performance.now()
-  // Only the transfer of an authorization has a lease. Another transaction of its payer holds it.
-  const isFinal = sent.type === 'refused' && (sent.code === 'other' || sent.code === 'lease_taken')
   const isOfFee = sent.type === 'refused' && isOfFeePayer(settlement, sent.reason)
-  if (isFinal && !isOfFee && !wasSent && !sent.isAmbiguous) {
+  // A charge is for work that was done, so it is tried again until it expires: the operator may fund the account of the
+  // fee, and a payer that moves its money away and back within a block is charged after that.
+  const isFinal = sent.type === 'refused' && isRejection(sent.code) && !isUptoSettlement(settlement)
+  if (isFinal && !wasSent && !sent.isAmbiguous) {
     // No node can have accepted the payment before, and this one rejected it. Any other code may be temporary: the
     // group is already on the ledger, or the node is behind, full, expensive or on another network for now.
     progress.outcome = failed(settlement, sent.reason)
@@ -111,15 +112,17 @@ export async function step(settlement: Settlement, network: Network, progress: P
   if (sent.type !== 'unanswered') {
     // Any other code, such as that of an expired transaction, says nothing about the fee.
     if (sent.type === 'accepted' || sent.code === 'other') progress.isFeeRejected = isOfFee
-    progress.isRejected = sent.type === 'refused' && sent.code === 'other' && !isOfFee
+    progress.isRejected = sent.type === 'refused' && isRejection(sent.code) && !isOfFee
   }
   await decideByTime(settlement, network, progress)
 }
 
-/**
- * Whether a charge was rejected because its fee cannot be paid, such as by an account that was emptied or rekeyed. The
- * charge is for work that was done, so it is tried again until it expires: the operator may fund the account.
- */
+/** Whether a node rejects the group for what it is. Another transaction of the payer may hold the lease of a charge. */
+function isRejection(code: RejectionCode): boolean {
+  return code === 'other' || code === 'lease_taken'
+}
+
+/** Whether a charge was rejected because its fee cannot be paid, such as by an account that was emptied or rekeyed. */
 function isOfFeePayer(settlement: Settlement, reason: string): boolean {
   if (!isUptoSettlement(settlement) || settlement.group.length < 2) return false
   const { id, signed } = Submission.decodeFirst(settlement.group[0]!)
@@ -326,7 +329,7 @@ export class Turns {
 const ids = new WeakMap<Settlement, string>()
 
 /** Whether a settlement belongs to the scheme `upto`. It is then recorded under the id of the buyer's authorization. */
-function isUptoSettlement({ transactionId }: Pick<Settlement, 'transactionId'>): boolean {
+export function isUptoSettlement({ transactionId }: Pick<Settlement, 'transactionId'>): boolean {
   return UptoPayment.isId(transactionId)
 }
 

@@ -11,7 +11,7 @@ import type { Charged } from './Payment.js'
 import { pendingReceipt, type SettlementResult, verifyPayment } from './settlePayment.js'
 import { storedCharge, type Usage, withCharge } from './Usage.js'
 import { refuseMs } from './UsageRecovery.js'
-import { failureCause } from './Withdrawals.js'
+import { type Evidence, failureCause } from './Withdrawals.js'
 
 export class MeteredCharge {
   readonly #gate: ExchangeParts
@@ -145,11 +145,25 @@ export class MeteredCharge {
   }
 
   /**
+   * Whether the ledger proves, while the settlement is not decided, that the payer cannot be charged. Never throws.
+   *
+   * @param round the round in which the payment was claimed, if it is new
+   */
+  async isWithdrawn(round: bigint | undefined): Promise<boolean> {
+    try {
+      return (await this.#evidence(round)) === 'withdrawn'
+    } catch (error) {
+      this.#gate.onError(error)
+      return false
+    }
+  }
+
+  /**
    * Records the outcome, and returns it. Never throws: work that stays in the store is settled again.
    *
-   * @param round the round in which the payment was claimed
+   * @param round the round in which the payment was claimed, if it is new
    */
-  async record(result: SettlementResult, round: bigint): Promise<SettlementResult> {
+  async record(result: SettlementResult, round: bigint | undefined): Promise<SettlementResult> {
     try {
       await this.#stream?.close()
       return this.isSentFirst ? await this.#recordSent(result, round) : await this.#recordHeld(result, round)
@@ -160,13 +174,15 @@ export class MeteredCharge {
   }
 
   /** The outcome of a response that is sent after it is charged. */
-  async #recordHeld(result: SettlementResult, round: bigint): Promise<SettlementResult> {
-    if (result.state === 'failed' && (await this.#isWithdrawn(result, round))) await this.#refusePayer()
-    return result
+  async #recordHeld(result: SettlementResult, round: bigint | undefined): Promise<SettlementResult> {
+    if (result.state === 'settled') return result
+    const evidence = await this.#evidenceOf(result, round)
+    if (evidence === 'withdrawn') await this.#refusePayer()
+    return evidence === 'charged' ? this.#pending(result, 'the facilitator has not reported the charge yet') : result
   }
 
   /** The outcome of a response that was sent. The charge of a gate that lost its work is decided by the one that has it. */
-  async #recordSent(result: SettlementResult, round: bigint): Promise<SettlementResult> {
+  async #recordSent(result: SettlementResult, round: bigint | undefined): Promise<SettlementResult> {
     const { transactionId } = this.#paid.payment
     const isOwn = this.#stream?.isOwn === true
     const isOver = result.state === 'settled' || (result.state === 'failed' && result.isWithheld === true)
@@ -179,15 +195,17 @@ export class MeteredCharge {
       const short = result.state === 'failed' ? result.short : undefined
       return short === undefined ? result : { state: 'settled', ...short }
     }
-    if (result.state === 'failed' && (await this.#isWithdrawn(result, round))) {
+    if ((await this.#evidenceOf(result, round)) === 'withdrawn') {
       await this.#refusePayer()
       return result
     }
     await this.#stream!.giveBack()
-    const why = 'the charge is not settled yet'
-    return result.state === 'pending'
-      ? result
-      : { state: 'pending', receipt: pendingReceipt(this.#paid, why), status: 503 }
+    return this.#pending(result, 'the charge is not settled yet')
+  }
+
+  #pending(result: SettlementResult, why: string): SettlementResult {
+    if (result.state === 'pending') return result
+    return { state: 'pending', receipt: pendingReceipt(this.#paid, why), status: 503 }
   }
 
   #refusePayer(): Promise<void> | void {
@@ -196,14 +214,20 @@ export class MeteredCharge {
   }
 
   /** Whether the payer is at fault: it had less settled than was used, or the ledger proves that it cannot be charged. */
-  async #isWithdrawn(result: Extract<SettlementResult, { state: 'failed' }>, round: bigint): Promise<boolean> {
+  async #evidenceOf(result: SettlementResult, round: bigint | undefined): Promise<Evidence> {
+    if (result.state === 'failed') {
+      if (result.isWithheld === true) return 'nothing'
+      if (result.short !== undefined && this.#amount !== 0n) return 'withdrawn'
+      if (failureCause(result.receipt.errorReason ?? '') === 'seller') return 'nothing'
+    }
+    return this.#evidence(round)
+  }
+
+  async #evidence(round: bigint | undefined): Promise<Evidence> {
     const charge = this.#amount ?? 0n
-    if (result.isWithheld === true || charge === 0n) return false
-    if (result.short !== undefined) return true
-    if (failureCause(result.receipt.errorReason ?? '') === 'seller') return false
+    if (charge === 0n) return 'nothing'
     const { chain, payment } = this.#paid
-    const found = await this.#gate.withdrawals.evidence(chain, { payment, sale: this.#sale(round), charge })
-    return found === 'withdrawn'
+    return this.#gate.withdrawals.evidence(chain, { payment, sale: this.#sale(round), charge })
   }
 
   #sale(round: bigint | undefined): Sale {

@@ -169,14 +169,18 @@ export class PaidExchange {
     this.#enter('settling')
     const { state, settledRound } = this.#ledger
     const isOnLedger = state === 'settled'
-    const charge = this.#metered?.amount
+    const metered = this.#metered
+    const charge = metered?.amount
+    // An earlier request may have had the payment settled.
+    const claimRound = this.#own.isNew ? this.#ledger.round : undefined
     const settling = { ...this.#paid, requestId: request.id, isOnLedger, settledRound, charge, facilitators, onError }
-    const send = this.#isSentFirst ? settleStreamed : settlePayment
-    const settle = () => Tracing.span('gate.settle', { kind: 'client' }, () => send(settling))
+    const isWithdrawn = async (): Promise<boolean> => (await metered?.isWithdrawn(claimRound)) === true
+    const send = () => (this.#isSentFirst ? settleStreamed(settling, isWithdrawn) : settlePayment(settling))
+    const settle = () => Tracing.span('gate.settle', { kind: 'client' }, send)
     const phase = this.#paid.isSettledFirst ? 'before-handler' : 'after-handler'
     const hooks = isOnLedger ? undefined : this.#hooks
     const sent = await (hooks === undefined ? settle() : hooks.settle(phase, state === 'submitted', settle))
-    const result = (await this.#metered?.record(sent, this.#ledger.round)) ?? sent
+    const result = (await metered?.record(sent, claimRound)) ?? sent
     if (result.state === 'settled') {
       this.#enter('settled')
       this.#receipt = result.receipt

@@ -40,7 +40,10 @@ export class UnusedAuthorizations {
     this.#waiting.clear()
   }
 
-  /** The payment is claimed first, so that no gate lets a handler run for it. */
+  /**
+   * The payment is claimed first, so that no gate lets a handler run for it. The claim stays: the buyer may have had the
+   * payment verified before, and the facilitator may settle 0 later than it responds.
+   */
   async #giveBack(paid: PaidRequest, round: bigint): Promise<void> {
     const { claims, facilitators } = this.#options
     if (claims.id !== paid.claimsId) return
@@ -53,7 +56,7 @@ export class UnusedAuthorizations {
       // The payment was sent again meanwhile.
       if (claim.isNew) await facilitators.settle(payload, nothing, { claimant, requestId: request.id })
     } finally {
-      await claim.end(claim.isNew ? 'forgotten' : 'open')
+      await claim.end(claim.isNew ? 'served' : 'open')
     }
   }
 }

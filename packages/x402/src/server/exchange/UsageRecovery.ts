@@ -12,7 +12,7 @@ import type { Facilitators } from './Facilitators.js'
 import type { SettlementOrder } from './MeteredStream.js'
 import { readLedgerPayment } from './Payment.js'
 import { type SettlementResult, settlePayment } from './settlePayment.js'
-import { type FailedCharge, failureCause, type Withdrawals } from './Withdrawals.js'
+import { failureCause, type Withdrawals } from './Withdrawals.js'
 
 export type UsageRecoveryOptions = {
   readonly store: UsageStore
@@ -37,8 +37,6 @@ const takenLeaseMs = 30_000
 /** After this time, another try is made for a settlement that is not decided, or that failed. */
 export const retryMs = 5_000
 const failedRetryMs = 20_000
-/** Refuses a payer without ending work. */
-const noWork = ''
 /** How far a node may be behind the others. */
 const lagRounds = 100n
 
@@ -99,16 +97,12 @@ export class UsageRecovery {
       throw error
     }
     if ('afterMs' in decision) {
-      const { afterMs, ...flags } = decision
-      // The work continues, because the money may come back before the authorization expires.
-      if (flags.isRefused && !order.isRefused)
-        await store.leaveUnpaid({ transactionId: noWork, payer, refuseMs }, nowMs)
-      const next = JSON.stringify({ ...order, ...flags } satisfies StoredOrder)
+      const { afterMs, isRejected = false } = decision
+      const next = isRejected ? JSON.stringify({ ...order, isRejected } satisfies StoredOrder) : work.order
       return store.giveBack({ transactionId, order: next }, afterMs, nowMs)
     }
     const { isUnpaid, ...outcome } = decision
-    // An authorization is counted once.
-    if (isUnpaid && !order.isRefused) await store.leaveUnpaid({ transactionId, payer, refuseMs }, nowMs)
+    if (isUnpaid) await store.leaveUnpaid({ transactionId, payer, refuseMs }, nowMs)
     else await store.end(transactionId)
     if (outcome.outcome !== undefined) {
       this.#options.events.recovered({ ...order.sale, ...outcome, outcome: outcome.outcome, timeMs: Date.now() })
@@ -135,19 +129,13 @@ export class UsageRecovery {
     const code = result.state === 'failed' ? (result.receipt.errorReason ?? 'settlement_failed') : ''
     const { lastRound } = await chain.parameters()
     if (lastRound <= BigInt(sale.lastValid)) {
-      if (result.state === 'pending') {
-        const isRejected = charge > 0n && (await this.#isWithdrawn(chain, { payment, sale, charge }))
-        // Seen twice, because a node that lags does not have the block with the charge yet.
-        return isRejected
-          ? { afterMs: retryMs, isRejected, isRefused: order.isRejected === true }
-          : { afterMs: retryMs }
-      }
-      const cause = failureCause(code)
-      if (cause === 'seller') return { afterMs: failedRetryMs }
+      const isPending = result.state === 'pending'
+      const cause = isPending ? 'unknown' : failureCause(code)
+      if (cause === 'seller' || charge === 0n) return { afterMs: isPending ? retryMs : failedRetryMs }
       const evidence = await withdrawals.evidence(chain, { payment, sale, charge })
-      if (evidence === 'withdrawn') return { outcome: 'refused', code, isUnpaid: true }
-      const isRejected = cause === 'ledger' && evidence === 'nothing'
-      return isRejected ? { afterMs: failedRetryMs, isRejected } : { afterMs: failedRetryMs }
+      // What the ledger has not decided yet is a matter of the recovery of sales.
+      if (evidence === 'withdrawn') return isPending ? { isUnpaid: true } : { outcome: 'refused', code, isUnpaid: true }
+      return { afterMs: isPending ? retryMs : failedRetryMs, isRejected: cause === 'ledger' && evidence === 'nothing' }
     }
     const found = charge === 0n ? notCharged : await withdrawals.find(chain, sale, lastRound)
     if (found.type === 'found') {
@@ -162,29 +150,14 @@ export class UsageRecovery {
     const isPast = found.type === 'unreadable' && lastRound > BigInt(sale.lastValid) + lagRounds
     return isPast ? { outcome: 'unknown', code: code || 'settlement_failed' } : { afterMs: retryMs }
   }
-
-  /** Whether the ledger proves that a charge whose settlement is pending cannot be made, and was not made before. */
-  async #isWithdrawn(chain: Chain, charge: FailedCharge): Promise<boolean> {
-    const { withdrawals } = this.#options
-    if ((await withdrawals.evidence(chain, charge)) !== 'withdrawn') return false
-    // The charge itself may have used the money, or the lease.
-    const { lastRound } = await chain.algod.parameters()
-    const { type } = await withdrawals.find(chain, charge.sale, lastRound)
-    return type === 'absent'
-  }
 }
 
-type Flags = {
-  /** Whether the ledger rejected the transfer, or could not have accepted it, while the authorization was valid. */
-  readonly isRejected?: boolean
-  /** Whether the payer is refused already, although the charge can still be settled. */
-  readonly isRefused?: boolean
-}
-type StoredOrder = SettlementOrder & Flags
+/** `isRejected`: whether the ledger rejected the transfer while the authorization was valid. */
+type StoredOrder = SettlementOrder & { readonly isRejected?: boolean | undefined }
 
 /** What becomes of the sale; without an outcome, nothing was used. `isUnpaid`: whether the payer is at fault. */
 type Decision = Partial<Pick<Sale, 'outcome' | 'code' | 'amount' | 'round'>> & { readonly isUnpaid?: boolean }
-type Retry = Flags & { readonly afterMs: number }
+type Retry = { readonly afterMs: number; readonly isRejected?: boolean }
 
 const notCharged: TransferSearch = { type: 'absent', isVoided: false }
 

@@ -26,10 +26,11 @@ export function failureCause(code: string): FailureCause {
 export type FailedCharge = { readonly payment: LedgerPayment; readonly sale: Sale; readonly charge: bigint }
 
 /**
- * What the ledger proves. `withdrawn`: the payer spent the money, changed its key, or used the lease. `blocked`: the
- * receiver cannot be paid, or the asset is frozen. `nothing`: the transfer seems possible.
+ * What the ledger proves. `charged`: the transfer is in a block. `withdrawn`: it is not, and the payer spent the money,
+ * changed its key, or used the lease. `blocked`: the receiver cannot be paid, or the asset is frozen. `nothing`: the
+ * transfer seems possible, or the authorization has expired.
  */
-export type Evidence = 'withdrawn' | 'blocked' | 'nothing'
+export type Evidence = 'charged' | 'withdrawn' | 'blocked' | 'nothing'
 
 export class Withdrawals {
   /** Keyed by network. */
@@ -55,21 +56,24 @@ export class Withdrawals {
   }
 
   /**
-   * Asks the ledger, while the authorization is valid. After that, its payer may use its money as it likes.
+   * Asks the ledger, whatever a facilitator says. After the authorization has expired, its payer may use its money as it
+   * likes.
    *
    * @throws AlgodError if no node responds
    */
   async evidence(chain: Chain, { payment, sale, charge }: FailedCharge): Promise<Evidence> {
     const { terms, signer } = payment.authorization!
-    const { payer, payTo, assetId } = terms
+    const { payer, payTo, assetId, lastValid } = terms
     const [held, received] = [await chain.algod.holding(payer, assetId), await chain.algod.holding(payTo, assetId)]
-    if (received === undefined || received.isFrozen || held?.isFrozen) return 'blocked'
-    if (held === undefined || held.amount < charge) return 'withdrawn'
     const { authAddress = payer } = await chain.algod.account(payer)
-    if (authAddress !== signer) return 'withdrawn'
-    // Not a round that was read a moment ago: the payer may have used the lease since.
+    // The blocks are read after the balance: a payer that was charged has less, and is not at fault.
     const { lastRound } = await chain.algod.parameters()
     const found = await this.find(chain, sale, lastRound)
-    return found.type === 'absent' && found.isVoided ? 'withdrawn' : 'nothing'
+    if (found.type === 'found') return 'charged'
+    if (received === undefined || received.isFrozen || held?.isFrozen) return 'blocked'
+    if (found.type !== 'absent') return 'nothing'
+    if (found.isVoided) return 'withdrawn'
+    const isShort = held === undefined || held.amount < charge
+    return lastRound <= lastValid && (isShort || authAddress !== signer) ? 'withdrawn' : 'nothing'
   }
 }

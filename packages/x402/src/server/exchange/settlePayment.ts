@@ -82,11 +82,16 @@ const maxPauseMs = 16_000
 /**
  * Settles the charge of a response that was streamed. Its client does not send the payment again, so an undecided
  * settlement is repeated here for about half a minute. The facilitator charges once, however often it is asked.
+ *
+ * @param isWithdrawn whether the payer can no longer be charged; the settlement is then not repeated
  */
-export async function settleStreamed(options: SettlePaymentOptions): Promise<SettlementResult> {
+export async function settleStreamed(
+  options: SettlePaymentOptions,
+  isWithdrawn: () => Promise<boolean>,
+): Promise<SettlementResult> {
   for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
     const result = await settlePayment(options)
-    if (result.state !== 'pending' || pauseMs > maxPauseMs) return result
+    if (result.state !== 'pending' || pauseMs > maxPauseMs || (await isWithdrawn())) return result
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }
