@@ -1,8 +1,11 @@
 /** Which codes say something about the payer. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { Chain } from '../../chain/Chain.js'
 import { paymentErrors } from '../../facilitator/PaymentError.js'
-import { type FailureCause, failureCause } from './Withdrawals.js'
+import type { Sale } from '../store/Sales.js'
+import type { LedgerPayment } from './Payment.js'
+import { type FailureCause, failureCause, Withdrawals } from './Withdrawals.js'
 
 /** The codes of settlements by usage, and some of other facilitators. All other codes are of the scheme exact. */
 const causes: { readonly [code: string]: FailureCause } = {
@@ -46,5 +49,22 @@ test('every code of a facilitator has a cause, and only a rejection by the ledge
   assert.deepEqual(missing, [])
   for (const code of Object.keys(paymentErrors)) {
     if (code.startsWith('invalid_exact_')) assert.equal(failureCause(code), 'unknown', 'the ledger is asked')
+  }
+})
+
+test('a low balance proves nothing if the blocks are those of a node that is behind', async () => {
+  for (const [lastRound, evidence] of [[99n, 'nothing'] as const, [100n, 'withdrawn'] as const]) {
+    const algod = {
+      quorum: 1,
+      holding: async () => ({ amount: 5n, isFrozen: false, round: 100n }),
+      account: async () => ({}),
+      parameters: async () => ({ lastRound }),
+      leasesInBlock: async () => [],
+    }
+    const chain = { caip2: 'algorand:a', algod } as unknown as Chain
+    const terms = { payer: 'P', payTo: 'S', assetId: 1n, lastValid: 200n }
+    const payment = { authorization: { terms, signer: 'P' } } as unknown as LedgerPayment
+    const sale = { firstValid: 95, lastValid: 200, transactionId: `upto-${'A'.repeat(52)}` } as Sale
+    assert.equal(await new Withdrawals().evidence(chain, { payment, sale, charge: 10n }), evidence)
   }
 })

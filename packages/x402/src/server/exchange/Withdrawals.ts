@@ -71,7 +71,8 @@ export class Withdrawals {
     const found = await this.find(chain, sale, lastRound)
     if (found.type === 'found') return 'charged'
     if (received === undefined || received.isFrozen || held?.isFrozen) return 'blocked'
-    if (found.type !== 'absent') return 'nothing'
+    // A node that is behind the one that reported the balance may not have the block of the charge yet.
+    if (found.type !== 'absent' || (held?.round ?? 0n) > lastRound) return 'nothing'
     if (found.isVoided) return 'withdrawn'
     const isShort = held === undefined || held.amount < charge
     return lastRound <= lastValid && (isShort || authAddress !== signer) ? 'withdrawn' : 'nothing'
