@@ -166,7 +166,9 @@ export class Algod {
     return this.#get(`/v2/accounts/${address}/assets/${assetId}`, (response) => {
       if (response.status === 404) return undefined
       const members = response.members()
-      return members.has('asset-holding') ? readHolding(members.object('asset-holding')) : undefined
+      if (!members.has('asset-holding')) return undefined
+      const round = members.has('round') ? members.uint('round') : undefined
+      return { ...readHolding(members.object('asset-holding')), round }
     })
   }
 

@@ -73,6 +73,8 @@ export type Holding = {
   /** In base units. */
   readonly amount: bigint
   readonly isFrozen: boolean
+  /** The round of the state; undefined in the list of an account. */
+  readonly round?: bigint | undefined
 }
 
 /** The state of an account with its assets. */

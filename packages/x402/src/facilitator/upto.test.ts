@@ -279,6 +279,24 @@ test('a payer that moves its money away and back in the block of the charge is c
   assert.equal(await balanceOf(payTo), 13_200n)
 })
 
+test('at most 16 rejected charges of a payer are tried again at a time', { timeout }, async (t) => {
+  const { facilitator, upto, authorize, chain, devnet, signer, balanceOf } = await open(t, { settleTimeoutMs: 5_000 })
+  devnet.fund(signer.address, { microAlgos: 1_000_000n })
+  const terms = { ...upto, amount: '1000' }
+  const payloads = []
+  for (let count = 0; count < 20; count++) payloads.push(await authorize(terms))
+  for (const one of payloads) assert.equal((await facilitator.verify(one, terms)).isValid, true)
+  const { lastRound, genesisHash } = await chain.parameters()
+  const rounds = { fv: lastRound, lv: lastRound + 1_000n, gh: genesisHash, fee: 1_000n }
+  const [snd, arcv] = [Address.decode(signer.address), Address.decode(upto.payTo)]
+  const aamt = await balanceOf(signer.address)
+  const spent = await Signer.signTransaction(signer, { type: 'axfer', snd, arcv, xaid: dollar, aamt, ...rounds })
+  assert.equal((await chain.algod.submit([spent])).type, 'accepted')
+  const results = await Promise.all(payloads.map((one) => facilitator.settle(one, { ...terms, amount: '7' })))
+  const count = (code: string): number => results.filter(({ errorReason }) => errorReason === code).length
+  assert.deepEqual([count('settlement_pending'), count('invalid_upto_avm_settlement_failed')], [16, 4])
+})
+
 test('a lower balance than the maximum still pays a charge that it covers', { timeout }, async (t) => {
   const { facilitator, upto, authorize, settle, signer, chain, devnet, payTo, balanceOf } = await open(t)
   devnet.fund(signer.address, { microAlgos: 1_000_000n })

@@ -64,6 +64,8 @@ const deleteEveryMs = 60 * 60 * 1000
  */
 const maxTasks = 10_000
 const maxTasksWithRejected = 4 * maxTasks
+/** How many charges of a payer are tried again after a node has rejected them. Strangers can cause them. */
+const maxRejectedCharges = 16
 /** After this time a settlement runs in the background, because no caller waits for it anymore. */
 const foregroundMs = 30_000
 /** The longest wait between two attempts of a payment that waits for room. */
@@ -92,8 +94,8 @@ export class Settler {
   readonly #turns = new Turns(maxLookups)
   /** Undefined if the store has no leases. Every process then works on the settlements it is asked for. */
   readonly #keeper: LeaseKeeper | undefined
-  /** Settlements that nodes reject, by transaction id. */
-  readonly #rejected = new Set<string>()
+  /** The payers of settlements that nodes reject, by transaction id. */
+  readonly #rejected = new Map<string, string>()
   readonly #claiming = new Set<Promise<SettlementClaim>>()
   readonly #waits = new Waits()
   readonly #deletion: ReturnType<typeof setInterval>
@@ -288,7 +290,7 @@ export class Settler {
   async #setRejected(settlement: Settlement, isRejected: boolean): Promise<void> {
     const { transactionId } = settlement
     await this.#options.store.setRejected(transactionId, isRejected)
-    if (isRejected) this.#rejected.add(transactionId)
+    if (isRejected) this.#rejected.set(transactionId, settlement.payer)
     else this.#rejected.delete(transactionId)
     this.#options.onRejected(settlement, isRejected)
   }
@@ -328,7 +330,9 @@ export class Settler {
         const end = isOpen ? await (progress.mayBeSent ? this.#turns.run(isUrgent, work) : work()) : undefined
         if (end !== undefined) return end
         if (progress.search !== undefined) await searchBlocks(settlement, network, progress)
-        if (progress.isRefused) await this.#checkRefusal(settlement, progress, recordedMs!)
+        if (progress.isRefused && !(await this.#isRefusalFinal(settlement, recordedMs!))) {
+          Object.assign(progress, { outcome: undefined, isRefused: false, isRejected: true })
+        }
         if (progress.outcome !== undefined) return await this.#finish(settlement, progress.outcome)
         if (isRejected !== progress.isRejected) await this.#setRejected(settlement, progress.isRejected)
         isRejected = progress.isRejected
@@ -383,14 +387,23 @@ export class Settler {
   }
 
   /**
-   * While this replica waited, another one may have sent the payment to a node that accepted it. The ledger then
-   * decides.
+   * A charge is for work that was done, so it is tried again until it expires: the payer may have moved its money away in
+   * a transaction that waits for a block, and move it back in the same block. Otherwise the refusal is final, unless
+   * another replica may have sent the payment to a node that accepted it while this one waited.
    */
-  async #checkRefusal({ transactionId }: Settlement, progress: Progress, recordedMs: number): Promise<void> {
-    if (this.#keeper === undefined || (await this.#keeper.isOwn(transactionId, recordedMs))) return
-    progress.outcome = undefined
-    progress.isRefused = false
-    progress.isRejected = true
+  async #isRefusalFinal(settlement: Settlement, recordedMs: number): Promise<boolean> {
+    const { transactionId, payer } = settlement
+    if (isUptoSettlement(settlement) && this.#countRejected(payer) < maxRejectedCharges) {
+      this.#rejected.set(transactionId, payer)
+      return false
+    }
+    return this.#keeper === undefined || (await this.#keeper.isOwn(transactionId, recordedMs))
+  }
+
+  #countRejected(payer: string): number {
+    let count = 0
+    for (const one of this.#rejected.values()) if (one === payer) count++
+    return count
   }
 
   /** True until this process stops or another replica works on the settlement. A decided outcome is always recorded. */

@@ -97,9 +97,7 @@ export async function step(settlement: Settlement, network: Network, progress: P
   const sent = await Tracing.span('facilitator.submit', { attributes }, () => algod.submit(settlement.group, { toAll }))
   if (isStuck) progress.pendingSinceMs = performance.now()
   const isOfFee = sent.type === 'refused' && isOfFeePayer(settlement, sent.reason)
-  // A charge is for work that was done, so it is tried again until it expires: the operator may fund the account of the
-  // fee, and a payer that moves its money away and back within a block is charged after that.
-  const isFinal = sent.type === 'refused' && isRejection(sent.code) && !isUptoSettlement(settlement)
+  const isFinal = sent.type === 'refused' && isRejection(sent.code) && !isOfFee
   if (isFinal && !wasSent && !sent.isAmbiguous) {
     // No node can have accepted the payment before, and this one rejected it. Any other code may be temporary: the
     // group is already on the ledger, or the node is behind, full, expensive or on another network for now.
@@ -122,7 +120,10 @@ function isRejection(code: RejectionCode): boolean {
   return code === 'other' || code === 'lease_taken'
 }
 
-/** Whether a charge was rejected because its fee cannot be paid, such as by an account that was emptied or rekeyed. */
+/**
+ * Whether a charge was rejected because its fee cannot be paid, such as by an account that was emptied or rekeyed. The
+ * charge is for work that was done, so it is tried again until it expires: the operator may fund the account.
+ */
 function isOfFeePayer(settlement: Settlement, reason: string): boolean {
   if (!isUptoSettlement(settlement) || settlement.group.length < 2) return false
   const { id, signed } = Submission.decodeFirst(settlement.group[0]!)

@@ -1,12 +1,11 @@
 /** Which codes say something about the payer. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { Bytes } from '@latchkey/algorand'
-import { UptoPayment } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
 import { paymentErrors } from '../../facilitator/PaymentError.js'
 import type { Sale } from '../store/Sales.js'
-import { type FailedCharge, type FailureCause, failureCause, Withdrawals } from './Withdrawals.js'
+import type { LedgerPayment } from './Payment.js'
+import { type FailureCause, failureCause, Withdrawals } from './Withdrawals.js'
 
 /** The codes of settlements by usage, and some of other facilitators. All other codes are of the scheme exact. */
 const causes: { readonly [code: string]: FailureCause } = {
@@ -53,39 +52,19 @@ test('every code of a facilitator has a cause, and only a rejection by the ledge
   }
 })
 
-test('a payer that was charged in a block that a second node does not have yet is not at fault', async () => {
-  const transactionId = UptoPayment.idOf(new Uint8Array(32).fill(5))
-  const [payer, payTo] = ['payer', 'seller']
-  const sale = { transactionId, payer, payTo, asset: '7', amount: '500', firstValid: 10, lastValid: 100 } as Sale
-  const transfer = {
-    sender: payer,
-    lease: Bytes.toBase64(UptoPayment.leaseOfId(transactionId)),
-    lastValid: 100n,
-    isAssetTransfer: true,
-    receiver: payTo,
-    assetId: 7n,
-    amount: 300n,
-  }
-  for (const [nodes, isCharged] of [
-    [1, true],
-    [2, true],
-    [2, false],
-  ] as const) {
-    let lastRound = 11n
+test('a low balance proves nothing if the blocks are those of a node that is behind', async () => {
+  for (const [lastRound, evidence] of [[99n, 'nothing'] as const, [100n, 'withdrawn'] as const]) {
     const algod = {
       quorum: 1,
-      nodes: () => Array(nodes),
-      holding: async (address: string) => ({ amount: address === payer ? 200n : 0n, isFrozen: false }),
+      holding: async () => ({ amount: 5n, isFrozen: false, round: 100n }),
       account: async () => ({}),
-      // A node reports one block more each time.
-      parameters: async () => ({ lastRound: lastRound++ }),
-      leasesInBlock: async (round: bigint) => (isCharged && round === 12n ? [transfer] : []),
+      parameters: async () => ({ lastRound }),
+      leasesInBlock: async () => [],
     }
-    const terms = { payer, payTo, assetId: 7n, lastValid: 100n }
-    const charge = { payment: { authorization: { terms, signer: payer } }, sale, charge: 300n }
-    const chain = { caip2: 'test', algod } as unknown as Chain
-    const evidence = await new Withdrawals(10).evidence(chain, charge as unknown as FailedCharge)
-    // One node reports its balances and its blocks in order.
-    assert.equal(evidence, isCharged && nodes === 2 ? 'charged' : 'withdrawn')
+    const chain = { caip2: 'algorand:a', algod } as unknown as Chain
+    const terms = { payer: 'P', payTo: 'S', assetId: 1n, lastValid: 200n }
+    const payment = { authorization: { terms, signer: 'P' } } as unknown as LedgerPayment
+    const sale = { firstValid: 95, lastValid: 200, transactionId: `upto-${'A'.repeat(52)}` } as Sale
+    assert.equal(await new Withdrawals().evidence(chain, { payment, sale, charge: 10n }), evidence)
   }
 })

@@ -32,18 +32,10 @@ export type FailedCharge = { readonly payment: LedgerPayment; readonly sale: Sal
  */
 export type Evidence = 'charged' | 'withdrawn' | 'blocked' | 'nothing'
 
-/** How long a node may take to get a block that another one has. */
-const defaultLagMs = 3_000
-
 export class Withdrawals {
-  readonly #lagMs: number
   /** Keyed by network. */
   readonly #transfers = new Map<string, UptoTransfers>()
   #searches: Promise<unknown> = Promise.resolve()
-
-  constructor(lagMs = defaultLagMs) {
-    this.#lagMs = lagMs
-  }
 
   /** Begins a run, in which a limited number of blocks is read. */
   beginRun(): void {
@@ -79,18 +71,10 @@ export class Withdrawals {
     const found = await this.find(chain, sale, lastRound)
     if (found.type === 'found') return 'charged'
     if (received === undefined || received.isFrozen || held?.isFrozen) return 'blocked'
-    if (found.type !== 'absent') return 'nothing'
+    // A node that is behind the one that reported the balance may not have the block of the charge yet.
+    if (found.type !== 'absent' || (held?.round ?? 0n) > lastRound) return 'nothing'
     if (found.isVoided) return 'withdrawn'
     const isShort = held === undefined || held.amount < charge
-    if (lastRound > lastValid || (!isShort && authAddress === signer)) return 'nothing'
-    return (await this.#isChargedSince(chain, sale)) ? 'charged' : 'withdrawn'
-  }
-
-  /** Another node may have reported the balance than the blocks, and may have been ahead. */
-  async #isChargedSince(chain: Chain, sale: Sale): Promise<boolean> {
-    if (chain.algod.nodes().length === 1) return false
-    await new Promise((resolve) => setTimeout(resolve, this.#lagMs))
-    const { lastRound } = await chain.algod.parameters()
-    return (await this.find(chain, sale, lastRound)).type !== 'absent'
+    return lastRound <= lastValid && (isShort || authAddress !== signer) ? 'withdrawn' : 'nothing'
   }
 }
