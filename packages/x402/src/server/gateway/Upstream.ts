@@ -6,7 +6,7 @@
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp, STATUS_CODES } from 'node:http'
 import { request as requestHttps, Agent as TlsAgent } from 'node:https'
-import { connect, type Socket } from 'node:net'
+import { connect, Socket } from 'node:net'
 import type { Duplex, Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { OptionsError, PartyError } from '../../errors.js'
@@ -70,6 +70,8 @@ const maxTimeoutMs = 86_400_000
 const maxSockets = 65_535
 /** Requests that wait for each connection. A request takes about 10 KB. */
 const maxWaiting = 40
+/** How long a switched connection may be silent before its peer is asked whether it is still there. */
+const keepAliveMs = 60_000
 const healthTimeoutMs = 3_000
 /** How long the result of a health check is used. */
 const healthMs = 1_000
@@ -247,6 +249,8 @@ export class Upstream {
     socket.write(Buffer.from(`${[...own, ...lines].join('\r\n')}\r\n\r\n`, 'latin1'))
     socket.write(first)
     other.write(head)
+    // These may be idle, so that nothing else would show that a peer has vanished.
+    for (const one of [socket, other]) if (one instanceof Socket) one.setKeepAlive(true, keepAliveMs)
     this.#watch(socket)
     this.#watch(other)
     // A connection that breaks ends the other one.
