@@ -98,6 +98,7 @@ export function openGateway({ gate, upstream, free = [], perPayer, onError }: Ga
   return {
     request: async (request, response) => {
       if (watchPipelined(response) >= maxPipelined) return void request.socket.destroy()
+      if (isEchoed(request)) return refuse(response, 405, 'method_not_allowed')
       if (!isClear(request)) return refuse(response, 400, 'ambiguous_request')
       const problem = upstream.problemOf(request)
       if (problem !== undefined) return refuse(response, problem.status, problem.error)
@@ -139,6 +140,11 @@ function isClear({ method = 'GET', url = '/', headers }: NodeRequest): boolean {
   const pairs = Object.entries(headers).map(([name, value]) => [name, String(value)] as const)
   const isClearTarget = isUnambiguousPath(path) && targetProblem(target, '', fixedPrice) === undefined
   return isClearTarget && overridesOf({ url, headers: pairs }).every((one) => one === method)
+}
+
+/** Whether services respond with the request itself, and so with the headers of the operator, such as the service's key. */
+function isEchoed({ method = 'GET' }: NodeRequest): boolean {
+  return /^TRAC[EK]$/i.test(method)
 }
 
 /** Whether the gate has let a request pass: for a payment, for a pass, or by a hook. */

@@ -6,7 +6,7 @@
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp, STATUS_CODES } from 'node:http'
 import { request as requestHttps, Agent as TlsAgent } from 'node:https'
-import { connect, type Socket } from 'node:net'
+import { connect, Socket } from 'node:net'
 import type { Duplex, Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { OptionsError, PartyError } from '../../errors.js'
@@ -50,8 +50,9 @@ export type UpstreamOptions = {
   readonly timeoutMs?: number | undefined
   /**
    * The connections to the service, at most 65,535, and as many again for requests that are not repeated: those with a
-   * body or a method other than GET, HEAD and OPTIONS. Further requests wait for one. Paid and free requests have
-   * connections of their own, so that clients that pay nothing cannot keep others waiting.
+   * body or a method other than GET, HEAD and OPTIONS. Further requests wait for one, up to 40 times as many; others
+   * are refused with 503. Paid and free requests have connections of their own, so that clients that pay nothing cannot
+   * keep others waiting.
    *
    * @default 256
    */
@@ -67,6 +68,10 @@ const defaultTimeoutMs = 60_000
 const defaultMaxConnections = 256
 const maxTimeoutMs = 86_400_000
 const maxSockets = 65_535
+/** Requests that wait for each connection. A request takes about 10 KB. */
+const maxWaiting = 40
+/** How long a switched connection may be silent before its peer is asked whether it is still there. */
+const keepAliveMs = 60_000
 const healthTimeoutMs = 3_000
 /** How long the result of a health check is used. */
 const healthMs = 1_000
@@ -157,7 +162,12 @@ export class Upstream {
     const headers = this.#passing.forRequest(request, this.#base, this.#headers)
     const isRepeatable = isSafe(request)
     const { kept, single } = this.#poolFor(request)
-    let outgoing = this.#request(request, headers, isRepeatable ? kept : single)
+    const agent = isRepeatable ? kept : single
+    if (isBusy(agent)) {
+      response.setHeader('Retry-After', '2')
+      return respond(response, 503, 'upstream_busy')
+    }
+    let outgoing = this.#request(request, headers, agent)
     // The client has left, or has got another response, such as one of the gate for a response that is too long.
     let isClosed = false
     const onClose = (): void => {
@@ -239,6 +249,8 @@ export class Upstream {
     socket.write(Buffer.from(`${[...own, ...lines].join('\r\n')}\r\n\r\n`, 'latin1'))
     socket.write(first)
     other.write(head)
+    // These may be idle, so that nothing else would show that a peer has vanished.
+    for (const one of [socket, other]) if (one instanceof Socket) one.setKeepAlive(true, keepAliveMs)
     this.#watch(socket)
     this.#watch(other)
     // A connection that breaks ends the other one.
@@ -318,6 +330,11 @@ function mayHaveLateBody(request: NodeRequest, { statusCode, headers }: Incoming
   if (request.method === 'HEAD') return true
   const { 'content-length': length = '0', 'transfer-encoding': coding } = headers
   return (statusCode === 204 || statusCode === 304) && (coding !== undefined || length !== '0')
+}
+
+function isBusy({ requests, maxSockets }: Agent): boolean {
+  const waiting = Object.values(requests).reduce((sum, { length = 0 } = []) => sum + length, 0)
+  return waiting >= maxSockets * maxWaiting
 }
 
 /** Whether a request may be sent again if its connection closes without a response. */

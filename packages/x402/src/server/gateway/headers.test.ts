@@ -231,3 +231,13 @@ test('a method that a header names in any spelling is refused before payment', a
   }
   assert.equal(seen.length, 0)
 })
+
+test('no client can let the service repeat its request, with the headers of the operator', async (t) => {
+  const headers = { Authorization: 'Bearer key' }
+  const gate = { routes: { '/a': { accepts: price } } }
+  const { port, seen } = await openShop(t, undefined, { headers, gate, free: ['/free'] })
+  for (const target of ['/a', '/free']) {
+    assert.equal((await sendRaw(port, [`TRACE ${target} HTTP/1.1`, 'Host: x'])).status, 405, target)
+  }
+  assert.equal(seen.length, 0)
+})

@@ -45,15 +45,9 @@ export function unreadable({ headers }: NodeRequest): 'content_encoding' | 'cont
 const likeAscii = /^(utf-?8|(us-)?ascii|iso-?8859-?[0-9]{1,2}|latin-?1|windows-125[0-9]|)$/i
 
 const code = (character: string): number => character.charCodeAt(0)
-const [ampersand, semicolon, equals, quote, backslash, colon, letter] = [...'&;="\\:x'].map(code) as [
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-]
+const [ampersand, semicolon, equals, quote, backslash, colon, letter, slash, apostrophe, underscore] = [
+  ...`&;="\\:x/'_`,
+].map(code) as [number, number, number, number, number, number, number, number, number, number]
 
 /** Reads the names of a form in the type `application/x-www-form-urlencoded`. */
 function formScanner(): BodyScanner {
@@ -114,6 +108,8 @@ function jsonScanner(): BodyScanner {
         readString(byte)
         continue
       }
+      // JSON has none of these outside of strings. Lenient parsers read comments, other quotes, and names without quotes.
+      if (byte === slash || byte === apostrophe || byte === underscore) return true
       if (byte === quote) text = []
       else if (byte === colon && depth === 1 && last !== undefined && isMethodMember(last)) return true
       // { and [, then } and ].
@@ -127,10 +123,12 @@ function jsonScanner(): BodyScanner {
 
 function isMethodMember(string: readonly number[]): boolean {
   if (string.length > maxNameBytes) return false
+  const text = textOf(string)
   try {
-    return isOverrideParameter(JSON.parse(`"${textOf(string)}"`) as string)
+    return isOverrideParameter(JSON.parse(`"${text}"`) as string)
   } catch {
-    return false
+    // Ruby reads "\_" as "_".
+    return isOverrideParameter(text.replaceAll('\\', ''))
   }
 }
 

@@ -32,10 +32,10 @@ export function isOverrideHeader(name: string): boolean {
 }
 
 /**
- * Whether a program may read the method from a parameter of this name, which is `_method` in any case. Programs ignore
- * spaces, brackets, question marks and other characters before and after the name, end it at a NUL, and read a dot or an
- * open bracket as an underscore. So every name counts that contains `_method` as a word of its own. `payment_method` and
- * `shipping[method]` are other names.
+ * Whether a program may read the method from a parameter of this name: `_method` in any case, or the name of the header,
+ * which ASP.NET MVC reads from queries and forms. Programs ignore spaces, brackets, question marks and other characters
+ * before and after the name, end it at a NUL, and read a dot or an open bracket as an underscore. So every name counts
+ * that contains `_method` as a word of its own. `payment_method` and `shipping[method]` are other names.
  *
  * @param name the decoded name
  */
@@ -43,7 +43,7 @@ export function isOverrideParameter(name: string): boolean {
   return overrideWord.test(name) || (name.includes('\0') && overrideWord.test(name.replaceAll('\0', '')))
 }
 
-const overrideWord = /(?<![a-z0-9_])[_.[]method(?![a-z0-9_])/i
+const overrideWord = /(?<![a-z0-9_])([_.[]|x[-_.]http[-_.])method(?![a-z0-9_])/i
 
 /**
  * Methods that a program behind the gate may use instead of the request's own, without duplicates. If there are more
@@ -71,11 +71,11 @@ const maxDecodedNames = 50
  * A parameter whose name may be `_method` after it is decoded: `%5Fmethod` is the same parameter. For some programs, a
  * semicolon or a number sign starts the query, or separates parameters.
  */
-const candidate = /[?;#&]([^A-Za-z0-9&;#?=][^&;#?]*)/g
+const candidate = /[?;#&](x?[^A-Za-z0-9&;#?=][^&;#?]*)/gi
 
 function ofQuery({ url }: OverridingRequest): string[] {
   const start = url.search(/[?;#]/)
-  if (start === -1 || !/[_.[]method|%/i.test(url)) return []
+  if (start === -1 || !/[_.[-]method|%/i.test(url)) return []
   const parameters: string[] = []
   for (const [, parameter] of url.slice(start).matchAll(candidate)) {
     parameters.push(parameter!)

@@ -110,6 +110,9 @@ test('finds a method override in every spelling, and handles many parameters che
     '_method%5B0%5D',
     '+_method',
     '%20_method',
+    'X-HTTP-Method-Override',
+    'x%2dhttp-method-override',
+    '%58-http-method',
   ]
   for (const name of spellings) {
     for (const query of [`?${name}=DELETE`, `?x=1&${name}=delete&y`, `?x=1;${name}=DELETE`, `#${name}=DELETE`]) {
@@ -117,7 +120,7 @@ test('finds a method override in every spelling, and handles many parameters che
     }
     assert.equal(post(`?${name}=POST`), 'POST /a', name)
   }
-  for (const query of ['?method=DELETE', '?x_method=DELETE', '?x=_method=DELETE'])
+  for (const query of ['?method=DELETE', '?x_method=DELETE', '?x=_method=DELETE', '?http-method=DELETE'])
     assert.equal(post(query), 'POST /a', query)
   assert.equal(post(`?${'%5fx=1&'.repeat(51)}`), 400)
   // A separator without a parameter is no candidate, however many there are.

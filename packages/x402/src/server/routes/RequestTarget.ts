@@ -56,7 +56,17 @@ function hasPlainSegments(path: string): boolean {
 
 function simpleReadings(path: string): Iterable<string> {
   const decoded = decode(path, '/')
-  return new Set([path, decoded, decoded.toLowerCase()].map(trimSlashes))
+  const readings = new Set<string>()
+  addTrimmed(readings, decoded)
+  for (const text of [path, decoded.toLowerCase()]) readings.add(trimSlashes(text))
+  return readings
+}
+
+/** Adds a reading, and that of programs that ignore dots and spaces at the end of a segment, such as Windows and Caddy. */
+function addTrimmed(readings: Set<string>, text: string): void {
+  const reading = trimSlashes(text)
+  readings.add(reading)
+  if (/[. ](\/|$)/.test(reading)) readings.add(reading.replace(/(?<=[^/. ])[. ]+(?=\/|$)/g, ''))
 }
 
 /**
@@ -83,11 +93,14 @@ export function foldCase(text: string): string {
 /** The path as it was sent, and as programs may read it; undefined if there are too many readings. */
 export function readingsOf(target: string, budget = new ReadingBudget()): Iterable<string> | undefined {
   const path = target.replace(/\?.*$/s, '')
-  if (isPlainPath(path)) return [trimSlashes(path)]
+  const readings = new Set<string>()
+  if (isPlainPath(path)) {
+    addTrimmed(readings, path)
+    return readings
+  }
   if (path.length > maxEscapedLength) return undefined
   if (hasPlainSegments(path)) return simpleReadings(path)
   if (path.length > maxUnusualLength || countOddities(path) > maxOddities) return undefined
-  const readings = new Set<string>()
   const spelled = new Set<string>()
   const runs = new Map<string, string>()
   // Two slashes at the start begin a host if the path is read as a URL.
@@ -140,14 +153,14 @@ function resolutions(text: string): string[] {
 
 function addNormal(readings: Set<string>, text: string): void {
   if (!hasDots(text)) {
-    readings.add(trimSlashes(text))
+    addTrimmed(readings, text)
     return
   }
   for (const one of [text, asUrlPath(text)]) {
-    readings.add(trimSlashes(one))
-    if (one.includes('//')) readings.add(trimSlashes(one.replace(/\/+/g, '/')))
+    addTrimmed(readings, one)
+    if (one.includes('//')) addTrimmed(readings, one.replace(/\/+/g, '/'))
   }
-  readings.add(withoutDots(text))
+  addTrimmed(readings, withoutDots(text))
 }
 
 /** Without a regular expression, which would retry at each of many slashes that are not at the end. */

@@ -166,6 +166,17 @@ test('matches every reading of a path', () => {
   }
 })
 
+test('a path with dots or spaces at the end of a segment is that without them, too', () => {
+  for (const end of ['.', '..', '%20', '. ', '%20.', '%2e', '%252e', './', '%20/', '.;a=b', '.?x', './.']) {
+    assert.equal(keyOf(['GET /v1/dear'], 'GET', `/v1/dear${end}`), 'GET /v1/dear', end)
+    assert.equal(keyOf(['GET /v1/dear'], 'GET', `/v1${end.replace('?x', '')}/dear`), 'GET /v1/dear', end)
+    assert.equal(keyOf(['GET /v1/dear', 'GET /v1/*'], 'GET', `/v1/dear${end}`), 'ambiguous', end)
+    assert.equal(keyOf(['GET /v1/*'], 'GET', `/v1/Inc${end}`), 'GET /v1/*', end)
+  }
+  for (const path of ['/v1/.dear', '/v1/%20dear', '/v1/de.ar', '/v1/...'])
+    assert.equal(keyOf(['GET /v1/dear', 'GET /v1'], 'GET', path), undefined, path)
+})
+
 test('a path whose readings match two routes is ambiguous', () => {
   assert.equal(keyOf(['GET /cheap/*', 'GET /dear'], 'GET', '/cheap/../dear'), 'ambiguous')
   assert.equal(keyOf(['GET /cheap/*', 'GET /dear'], 'GET', '/cheap/%2e%2e/dear'), 'ambiguous')
