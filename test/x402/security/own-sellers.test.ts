@@ -24,7 +24,8 @@ const withoutGoods = [
   ['docs/selling.md', "charge?.('$0.0132')"],
   ['README.md', 'app.use(paymentGate(gate))\n\n// Buying'],
   ['docs/published-packages.md', 'paymentMiddleware('],
-  ['packages/x402/src/server/adapters/express.ts', 'app.use(paymentGate(gate))'],
+  ['docs/selling.md', "app.use(await paymentGate({ payTo, facilitators: 'http://127.0.0.1:4022'"],
+  ['packages/x402/src/server/adapters/express.ts', 'app.use('],
 ] as const
 
 /** Sellers that other tests start: one with its replicas (test/operating), and one that sells quotes (test/publish). */
@@ -35,7 +36,7 @@ const isSeller = ({ page, language, text }: Block): boolean =>
 const hasGoods = ({ page, text }: Block): boolean =>
   !withoutGoods.some(([where, words]) => where === page && text.includes(words))
 
-/** The imports that an example in a comment of an adapter assumes. */
+/** What an example in a comment of an adapter assumes. */
 const adapterImports: { readonly [adapter: string]: string } = {
   node: "import { createServer } from 'node:http'\nimport { paymentGate } from '@latchkey/x402/node'",
   hono: "import { Hono } from 'hono'\nimport { paymentGate } from '@latchkey/x402/hono'",
@@ -50,8 +51,10 @@ function commentExamples(): Block[] {
     const page = `packages/x402/src/server/adapters/${adapter}.ts`
     const examples = readFileSync(join(root, page), 'utf8').matchAll(/ \* @example\n((?: \* .*\n)+?)(?= \* @| \*\/)/g)
     return [...examples].map(([, lines]) => {
-      const text = `${imports}\n${lines!.replaceAll(/^ \* /gm, '')}`
-      return { page, line: 1, language: 'js', about: '', section: '', text }
+      const text = `${imports}\nconst url = process.env.FACILITATOR_URL\n${lines!.replaceAll(/^ \* /gm, '')}`
+      // The devnet has another genesis hash than TestNet.
+      const onDevnet = text.replace('{ payTo, facilitators: url', '{ payTo, chains: chain, facilitators: url')
+      return { page, line: 1, language: 'js', about: '', section: '', text: onDevnet }
     })
   })
 }
@@ -159,7 +162,8 @@ async function appOf(declared: Declared, world: World): Promise<App> {
   if (typeof routeHandler === 'function') return { fetch: (request) => routeHandler(request) as Promise<Response> }
   if (typeof createApp !== 'function') return (declared['app'] ?? declared['shop'] ?? declared['server']) as App
   const payTo = (await world.devnet()).accounts[1]!.address
-  return createApp({ chain: await world.chain(), payTo, facilitators: await world.facilitatorUrl() }) as Promise<App>
+  const chain = await world.chain()
+  return createApp({ chain, chains: chain, payTo, facilitators: await world.facilitatorUrl() }) as Promise<App>
 }
 
 async function serve(t: TestContext, app: App): Promise<string> {

@@ -52,7 +52,12 @@ export function paymentGate<
  *
  * @throws OptionsError if `gate` is not a gate
  * @example
- * const server = createServer(paymentGate(gate, (request, response) => response.end('sunny')))
+ * const server = createServer(
+ *   paymentGate(gate, (request, response) => {
+ *     if (request.method === 'GET' && request.url === '/weather') response.end('sunny')
+ *     else response.writeHead(404).end()
+ *   }),
+ * )
  */
 export function paymentGate<
   Request extends NodeRequest = IncomingMessage,
