@@ -9,7 +9,12 @@ import { StreamedResponse } from './StreamedResponse.js'
 type Handler = (response: ServerResponse, message: IncomingMessage) => void
 
 /** A server with one streamed response, and a log of the calls to its admission. */
-async function open(t: TestContext, handler: Handler, pass?: Admission['pass']) {
+async function open(
+  t: TestContext,
+  handler: Handler,
+  pass?: Admission['pass'],
+  headers: Admission['headers'] = [['PAYMENT-RESPONSE', 'receipt']],
+) {
   const log: string[] = []
   let onOver = (): void => {}
   const over = new Promise<void>((resolve) => {
@@ -27,7 +32,7 @@ async function open(t: TestContext, handler: Handler, pass?: Admission['pass']) 
   const admission = {
     pass,
     isStreamed: true,
-    headers: [['PAYMENT-RESPONSE', 'receipt']],
+    headers,
     settle: async (answer: { body: Uint8Array } | undefined) => {
       await note(`settle ${answer === undefined ? 'without a copy' : Buffer.from(answer.body)}`)
       return { headers: [] }
@@ -243,4 +248,16 @@ test('a request that is sent once is charged if its client had not read for long
   response.resume()
   await over
   assert.deepEqual(log, ['settle without a copy'])
+})
+
+test('shared caches keep no response that is sent before it is charged', async (t) => {
+  const handler: Handler = (own) => {
+    own.setHeader('Cache-Control', 'public, max-age=600')
+    own.setHeader('X-Accel-Expires', '600')
+    own.end('goods')
+  }
+  const { response } = await open(t, handler, undefined, [])
+  assert.equal(response.headers['cache-control'], 'private, max-age=600')
+  assert.equal(response.headers['x-accel-expires'], '0')
+  response.resume()
 })

@@ -24,6 +24,7 @@ import {
 import { functions, Overlay } from './Overlay.js'
 import { HiddenClose } from './ResponseCapture.js'
 import { StreamCopy } from './StreamCopy.js'
+import { sentHeaders } from './sentHeaders.js'
 
 export type StreamOptions = {
   readonly request: NodeRequest
@@ -72,7 +73,7 @@ export class StreamedResponse {
     const destroy = (error?: Error): ServerResponse => this.#destroy(error)
     new Overlay(response, functions({ write, end, destroy }))
     if (admission.isMetered) hideOverrides(response)
-    addHeadersOnSend(response, admission.headers, (status, headers) => this.#begin(status, headers))
+    addHeadersOnSend(response, sentHeaders(admission), (status, headers) => this.#begin(status, headers))
     admission.cut?.addEventListener('abort', () => this.#cutOff(), { once: true })
     sendBeforeDestroy(request, response, () => {
       // Node destroys the socket of a request whose client is leaving. Later, it is the handler that fails.
@@ -109,7 +110,7 @@ export class StreamedResponse {
     response.statusCode = 500
     setMessage(response, '')
     response.setHeader('Content-Type', 'application/json')
-    addHeaders(response, admission.headers)
+    addHeaders(response, sentHeaders(admission))
     this.#own.end(JSON.stringify(invalidCharge))
   }
 

@@ -25,6 +25,7 @@ import {
 import { watchPipelined } from './pipelined.js'
 import { type CapturedAnswer, ResponseCapture } from './ResponseCapture.js'
 import { StreamedResponse } from './StreamedResponse.js'
+import { sentHeaders } from './sentHeaders.js'
 
 export type GatedRequest = {
   gate: Gate
@@ -194,7 +195,7 @@ export function bufferResponse(
   const finish = async (answer: CapturedAnswer): Promise<void> => {
     if (answer.status >= 400) {
       await admission.cancel()
-      deliver(answer, admission.headers)
+      deliver(answer, sentHeaders(admission))
       return
     }
     const { status, body } = answer

@@ -12,17 +12,18 @@ import { invalidCharge, overridesHeader, UsageError } from '../exchange/Usage.js
 import { addTo, changed, type HeaderList, json, remade, tooLate } from '../gate/responses.js'
 import type { NodeBindings } from './honoContext.js'
 import type { DirectOutput } from './node-response/NodeResponses.js'
+import { sentHeaders } from './sentHeaders.js'
 import { webStream } from './webStream.js'
 
 /** The largest response that is buffered by default. */
 export const defaultMaxBytes = 10 * 1024 * 1024
 
 /** A failed handler's response, without its own receipt. */
-export function failedResponse({ headers }: Admission, response: Response): Response {
+export function failedResponse(admission: Admission, response: Response): Response {
   return changed(response, (own) => {
     own.delete(paymentResponse)
     own.delete(overridesHeader)
-    addTo(own, headers)
+    addTo(own, sentHeaders(admission))
   })
 }
 
@@ -96,7 +97,7 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
     return json(500, invalidCharge, admission.headers)
   }
   if (admission.isMetered) headers.delete(overridesHeader)
-  addTo(headers, admission.headers)
+  addTo(headers, sentHeaders(admission))
   let onOver: (isSettled: boolean) => void = () => {}
   const over = new Promise<boolean>((resolve) => {
     onOver = resolve

@@ -56,6 +56,7 @@ test('charges nothing for a handler that throws, fails, or returns no response',
     if (response instanceof Response) {
       assert.ok(response.status >= 400, name)
       assert.equal(response.headers.get('PAYMENT-RESPONSE'), null, name)
+      assert.match(response.headers.get('Cache-Control') ?? '', /private|no-store/, name)
     } else {
       assert.match(String(response), /NEXT_REDIRECT|did not return a Response|locked/, name)
     }

@@ -107,6 +107,18 @@ test('a failed request is not charged', async (t) => {
   assert.deepEqual(settled, [])
 })
 
+test('shared caches keep no error that a payer has provoked', async (t) => {
+  const { pay, service } = await openShop(t, (_, response) => {
+    response.writeHead(412, { 'Cache-Control': 'public, max-age=600', 'Surrogate-Control': 'max-age=600' }).end('no')
+  })
+  const { status, headers } = await pay()
+  assert.deepEqual([status, headers.get('Cache-Control')], [412, 'private, max-age=600'])
+  assert.equal(headers.get('Surrogate-Control'), 'no-store')
+  service.on('request', (request) => request.socket.destroy())
+  const broken = await pay()
+  assert.deepEqual([broken.status, broken.headers.get('Cache-Control')], [502, 'private'])
+})
+
 test('a service that breaks off is not charged, and neither is one that is silent', async (t) => {
   const broken = await openShop(t, (_, response) => {
     response.writeHead(200, { 'Content-Length': '10' })
