@@ -131,16 +131,14 @@ function recordsAnotherAmount(store: SettlementStore): Partial<SettlementStore> 
   return { claim: (settlement, limits) => store.claim(changed(settlement), limits) }
 }
 
-/** The gate is killed when a stream has ended, and its charge is not stored. */
+/** The charges of streams are not stored, and the gate is killed before it has one settled. */
 function losesCharge({ usage }: ClaimStore): Partial<ClaimStore> {
   return {
     usage: {
       ...bound(usage!),
-      note: async (work, ...rest) => {
-        if (work.charge > 0n) process.kill(process.pid, 'SIGKILL')
-        return usage!.note(work, ...rest)
-      },
+      note: async (work, ...rest) => (work.charge > 0n ? 'noted' : usage!.note(work, ...rest)),
     },
+    hold: () => process.kill(process.pid, 'SIGKILL'),
   }
 }
 
