@@ -23,20 +23,26 @@ async function listen(t: TestContext, server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-for (const method of ['GET', 'POST']) {
-  test(`a client that gets a stream before it has sent a body that is refused is charged, ${method}`, {
-    timeout,
-  }, async (t) => {
+type Case = { readonly method: string; readonly pieces: number; readonly rest: string }
+
+/** How a client has a stream broken off: by a body that is refused, or by one that it does not send. */
+const cases: { readonly [how: string]: Case } = {
+  'sends a body that is refused (GET)': { method: 'GET', pieces: 500, rest: 'f\r\n_method=DELETE&\r\n' },
+  'sends a body that is refused': { method: 'POST', pieces: 500, rest: 'f\r\n_method=DELETE&\r\n' },
+  'does not send the rest of its body': { method: 'POST', pieces: 20, rest: '' },
+}
+
+for (const [how, { method, pieces, rest }] of Object.entries(cases)) {
+  test(`a client that gets a stream, and then ${how}, is charged`, { timeout }, async (t) => {
     // The service responds before it has the body.
     const service = createServer(async (_, response) => {
       response.writeHead(200, { 'Settlement-Overrides': '{"amount":"400000"}' })
-      for (let count = 0; count < 500 && !response.destroyed; count++) {
+      for (let count = 0; count < pieces && !response.destroyed; count++) {
         response.write('piece;')
         await sleep(10)
       }
-      response.end()
     })
-    const upstream = new Upstream({ url: await listen(t, service) })
+    const upstream = new Upstream({ url: await listen(t, service), timeoutMs: 1_000 })
     t.after(() => upstream.close())
     const seller = newSeller(market)
     const accepts = { price: { upTo: '$0.50', stream: true }, payTo: seller } as const
@@ -55,7 +61,7 @@ for (const method of ['GET', 'POST']) {
     const body = ['Content-Type: application/x-www-form-urlencoded', 'Transfer-Encoding: chunked', '', '4', 'a=1&', '']
     socket.write([...head, ...body].join('\r\n'))
     await until(() => received.split('piece;').length > 20)
-    socket.write('f\r\n_method=DELETE&\r\n')
+    socket.write(rest)
     await once(socket, 'close')
     // The balance is read when the gate has settled the charge, or dropped it.
     for (let tries = 0; tries < 100 && (await market.dollars(seller)) === 0n; tries++) await sleep(20)

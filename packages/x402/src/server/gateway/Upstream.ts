@@ -184,7 +184,9 @@ export class Upstream {
     }
     const exchange = (): Promise<IncomingMessage> => {
       outgoing.once('timeout', () => {
-        isStalled = response.headersSent && response.writableLength > 0
+        // Nor does it expect more from a service that waits for the rest of the body.
+        const isUnsent = hasBody(request) && !(request as IncomingMessage).complete && !outgoing.writableNeedDrain
+        isStalled = response.headersSent && (response.writableLength > 0 || isUnsent)
       })
       return this.#exchange(request, outgoing, onRefused)
     }
