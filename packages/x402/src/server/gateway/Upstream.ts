@@ -177,11 +177,18 @@ export class Upstream {
     ;(response as Writable).once('close', onClose)
     // The gateway does not read from the service while the client does not read.
     let isStalled = false
+    // The service may respond before it has the body, in which a later part is refused.
+    let isRefused = false
+    const onRefused = (): void => {
+      isRefused = true
+    }
     const exchange = (): Promise<IncomingMessage> => {
       outgoing.once('timeout', () => {
-        isStalled = response.headersSent && response.writableLength > 0
+        // Nor does it expect more from a service that waits for the rest of the body.
+        const isUnsent = hasBody(request) && !(request as IncomingMessage).complete && !outgoing.writableNeedDrain
+        isStalled = response.headersSent && (response.writableLength > 0 || isUnsent)
       })
-      return this.#exchange(request, outgoing)
+      return this.#exchange(request, outgoing, onRefused)
     }
     try {
       const incoming = await exchange().catch((error: Error) => {
@@ -208,9 +215,10 @@ export class Upstream {
       const failed = failure(error as Error)
       if (response.headersSent || response.writableEnded) {
         // A client could otherwise get most of a response, and have it count as one that failed.
-        if (isStalled && isSentOnce(request)) disconnect(response)
+        const isOfClient = isStalled || isRefused
+        if (isOfClient && isSentOnce(request)) disconnect(response)
         else cut(response)
-        if (isStalled) return
+        if (isOfClient) return
         throw failed
       }
       for (const name of response.getHeaderNames()) response.removeHeader(name)
@@ -283,7 +291,7 @@ export class Upstream {
     return open({ ...this.#address(), method: method!, path, headers, agent, timeout, setHost: false })
   }
 
-  #exchange(request: NodeRequest, outgoing: ClientRequest): Promise<IncomingMessage> {
+  #exchange(request: NodeRequest, outgoing: ClientRequest, onRefused: () => void): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       outgoing.once('response', resolve)
       outgoing.on('error', reject)
@@ -295,7 +303,7 @@ export class Upstream {
       if (!hasBody(request)) outgoing.end()
       else {
         this.#watch(request as IncomingMessage)
-        sendBody(request, outgoing, this.#isScanned ? scannerFor(request) : undefined)
+        sendBody(request, outgoing, { scan: this.#isScanned ? scannerFor(request) : undefined, onRefused })
       }
     })
   }

@@ -28,14 +28,17 @@ export function lengthHeaders(request: NodeRequest): (readonly [string, string])
   return withoutBody.test(method) ? [] : [['Content-Length', '0']]
 }
 
+/** Undefined if the body is not scanned. `onRefused` is called before the request is broken off. */
+type Scanning = { readonly scan: BodyScanner | undefined; readonly onRefused: () => void }
+
 /**
  * Sends the body of a request. A service may respond before it has read the body; the rest is then discarded, so that
  * the client gets the response. A body that `scan` refuses is broken off before the part that was refused.
  */
-export function sendBody(request: NodeRequest, outgoing: ClientRequest, scan?: BodyScanner): void {
+export function sendBody(request: NodeRequest, outgoing: ClientRequest, { scan, onRefused }: Scanning): void {
   // The members used here are the same with HTTP/2.
   const source = request as IncomingMessage
-  const body = scan === undefined ? source : source.pipe(scanned(scan, outgoing))
+  const body = scan === undefined ? source : source.pipe(scanned(scan, outgoing, onRefused))
   let isComplete = false
   const onSourceEnd = (): void => {
     // With HTTP/2, a request whose connection breaks ends as if it were complete.
@@ -62,10 +65,11 @@ export function sendBody(request: NodeRequest, outgoing: ClientRequest, scan?: B
 }
 
 /** Passes a body on as long as the scanner accepts it. */
-function scanned(scan: BodyScanner, outgoing: ClientRequest): Transform {
+function scanned(scan: BodyScanner, outgoing: ClientRequest, onRefused: () => void): Transform {
   return new Transform({
     transform: (chunk: Buffer, _, done) => {
       if (!scan(chunk)) return done(null, chunk)
+      onRefused()
       outgoing.destroy(new MethodInBodyError('method_in_body', 'the body names another method'))
     },
   })
