@@ -3,8 +3,8 @@
  * emits no `close` for a response whose turn to be sent has not come when its connection closes.
  */
 import type { ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { NodeResponse } from './NodeMessage.js'
 
 /** The responses that wait for earlier ones on their connection. */
 const waiting = new WeakMap<Socket, Set<ServerResponse>>()
@@ -15,7 +15,7 @@ const waiting = new WeakMap<Socket, Set<ServerResponse>>()
  *
  * @returns how many responses wait on the connection
  */
-export function watchPipelined(response: NodeResponse): number {
+export function watchPipelined(response: ServerResponse | Http2ServerResponse): number {
   if ('stream' in response) return 0
   const { socket } = response.req
   const responses = waiting.get(socket) ?? new Set()
