@@ -9,7 +9,7 @@ test('both ends of a switched connection are asked whether they are still there'
   const { port, service } = await openShop(t, undefined, { free: ['/free'] })
   service.on('upgrade', (_, socket) => {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
-    socket.on('error', () => {})
+    socket.on('error', () => {}).pipe(socket)
   })
   const client = connect(port, '127.0.0.1')
   client.write('GET /free HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
