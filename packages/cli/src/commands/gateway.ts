@@ -58,7 +58,7 @@ X-Payment-Id.`,
     const reload = async (running: RunningGateway): Promise<void> => {
       log.reopen()
       try {
-        await running.reload(readSettings(options, process.env))
+        await running.reload(() => readSettings(options, process.env))
         log.write('info', 'settings reloaded')
       } catch (error) {
         // The old settings stay in use.

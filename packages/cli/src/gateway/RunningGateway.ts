@@ -24,6 +24,7 @@ export class RunningGateway {
   readonly #server: GatewayServer
   #opened: Opened
   #url = ''
+  #reloading: Promise<unknown> = Promise.resolve()
   readonly stopped: Promise<void>
 
   private constructor(parts: GatewayParts, opened: Opened, settings: GatewaySettings) {
@@ -60,8 +61,17 @@ export class RunningGateway {
     return this.#url
   }
 
-  /** Replaces the settings and the certificate. Requests that have begun end with the old ones. */
-  async reload(settings: GatewaySettings): Promise<void> {
+  /**
+   * Replaces the settings and the certificate. Requests that have begun end with the old ones. Reloads run in the order of
+   * their calls, each with settings that are read when it begins, so that the last one stays.
+   */
+  reload(read: () => GatewaySettings): Promise<void> {
+    const reloading = this.#reloading.then(() => this.#reload(read()))
+    this.#reloading = reloading.catch(() => {})
+    return reloading
+  }
+
+  async #reload(settings: GatewaySettings): Promise<void> {
     const opened = await open(this.#parts, settings)
     try {
       this.#server.reload(settings.tls)

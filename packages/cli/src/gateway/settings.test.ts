@@ -225,6 +225,7 @@ test('texts have the form of what they name', () => {
     [['passes', 'secret', 0], 'short'],
     [['headers', 'B'], { env: 'KEY', file: 'x' }],
     [['headers', 'B'], { prefix: 'x' }],
+    [['headers', 'B'], { file: '/dev/null', prefix: 'Bearer ' }],
   ]
   for (const [place, value] of wrong) {
     assert.ok(problemOf(changed(place, value))?.includes(written(place)), `${written(place)} ${JSON.stringify(value)}`)

@@ -203,7 +203,11 @@ function headersOf(
   const read = ([name, value]: [string, FileHeader]): [string, string] => {
     if (typeof value === 'string') return [name, value]
     const { prefix = '' } = value
-    if ('file' in value) return [name, `${prefix}${readText(value.file).trim()}`]
+    if ('file' in value) {
+      const text = readText(value.file).trim()
+      if (text === '') throw invalid(memberPath('headers', name), `needs a value in the file ${value.file}`)
+      return [name, `${prefix}${text}`]
+    }
     const found = environment[value.env] ?? ''
     if (found === '') throw invalid(memberPath('headers', name), `needs the environment variable ${value.env}`)
     return [name, `${prefix}${found}`]
