@@ -233,6 +233,12 @@ test('finds a stream that was delivered and never charged, but not one that was 
   for (const amount of ['500', '900']) assert.deepEqual(found([...cut, received, ended], charged(id, amount)), [])
   assert.deepEqual(found([...cut, received, ended], []), ['used and not charged'])
   assert.deepEqual(found([...cut, received, ended], charged(id, '499')), ['charged and not used'])
+  const all: Happening = { ...received, charge: '900' }
+  assert.deepEqual(found([...cut, all, ended], charged(id, '500')), [], 'a killed gate loses what it had not stored')
+  const { lines, ledger } = history([...cut, all, ended], charged(id, '500'))
+  const late = lines.map((line) => (line.type === 'used' && line.charge === '900' ? { ...line, atMs: 11_100 } : line))
+  const rules = checkHistory({ lines: late, ledger }, setting).map(({ rule }) => rule)
+  assert.deepEqual(rules, ['used and not charged'], 'but no more than some seconds')
   const whole = metered(id, ['500', '900'], '900', true)
   assert.deepEqual(found([...whole, ended], charged(id, '900')), [], 'a stream is sent once')
 })
