@@ -43,7 +43,8 @@ export async function compareBooks(market: Market): Promise<Books> {
     const isLostStream = purchase.good === 'tail' && purchase.state === 'lost'
     return purchase.state !== 'delivered' && !excused.has(purchase) && !isLostStream
   })
-  const twice = paidTwice(settled)
+  // A buyer whose answer was sent once, and who did not get it, may pay for another.
+  const twice = paidTwice(settled.filter((entry) => !sentOnce.includes(entry)))
   const duplicates = [...doubleAnswers(purchases), ...doubleOrders(market, settled)]
   const usage = await compareUsage(market, { ledger, entries, rows })
   const problems = [

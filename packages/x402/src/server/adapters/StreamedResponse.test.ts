@@ -261,3 +261,14 @@ test('shared caches keep no response that is sent before it is charged', async (
   assert.equal(response.headers['x-accel-expires'], '0')
   response.resume()
 })
+
+test('a response that its handler ends because the client left is no answer to repeat', async (t) => {
+  const handler: Handler = (own) => {
+    own.write('a part')
+    own.req.once('aborted', () => own.end())
+  }
+  const { response, over, log } = await open(t, handler, { untilMs: 0, requestsLeft: 1 })
+  response.destroy()
+  await over
+  assert.deepEqual(log, ['settle without a copy'])
+})

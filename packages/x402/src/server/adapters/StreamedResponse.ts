@@ -150,7 +150,8 @@ export class StreamedResponse {
     if (hasItsLength(this.#response, status, this.#copy.bytes)) {
       this.#hidden?.restore()
       const { admission } = this.#options
-      const body = this.#copy.body()
+      // A handler that sees that its client has left may end a response early, which is no answer to repeat.
+      const body = isSentOnce(admission) && this.#hasClientLeft ? undefined : this.#copy.body()
       const held = body === undefined ? undefined : { status, headers, body }
       const settled = admission.settle(held).then(() => {}, onError)
       const undelivered = async (): Promise<void> => {

@@ -122,9 +122,11 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
   const hasLeft = (isGone: boolean): boolean => isSentOnce(admission) && (isGone || signal.aborted)
   const length = method === 'HEAD' ? null : headers.get('Content-Length')
   const stream = webStream(response.body, {
-    onEnd: (copy, bytes, wasUnread) => {
-      if (length === null || Number(length) === bytes) settle(copy)
-      else if (hasLeft(wasUnread)) settle(undefined)
+    onEnd: (copy, bytes, client) => {
+      const isWhole = length === null || Number(length) === bytes
+      // A handler that sees that its client has left may end a response early, which is no answer to repeat.
+      if (hasLeft(client.hasLeft || (!isWhole && client.wasUnread))) settle(undefined)
+      else if (isWhole) settle(copy)
       else cancel()
     },
     onFailure: (isUnread) => {

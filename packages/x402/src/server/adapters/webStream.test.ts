@@ -22,7 +22,7 @@ function open(onLeave: () => Promise<void> = () => new Promise(() => {})) {
     onOver()
   }
   const stream = webStream(source, {
-    onEnd: (copy, bytes, wasUnread) => {
+    onEnd: (copy, bytes, { wasUnread }) => {
       const held = copy === undefined ? 'without a copy' : textOf(copy)
       report(`end ${held} ${bytes}${wasUnread ? ' unread' : ''}`)
     },

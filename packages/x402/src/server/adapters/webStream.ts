@@ -7,10 +7,10 @@ import { StreamCopy } from './StreamCopy.js'
 
 export type WebStreamOptions = {
   /**
-   * Called once, when the whole body was read, with a copy of it, unless it is too long. `wasUnread` tells whether the
-   * client had not read for long.
+   * Called once, when the source has ended, with a copy of the body, unless it is too long. `hasLeft` tells whether the
+   * client has left before, and `wasUnread` whether it had not read for long.
    */
-  readonly onEnd: (copy: Uint8Array<ArrayBuffer> | undefined, bytes: number, wasUnread: boolean) => void
+  readonly onEnd: (copy: Uint8Array<ArrayBuffer> | undefined, bytes: number, client: EndedClient) => void
   /**
    * Called once instead of `onEnd`: there will be no complete body, or none that can be held. `isUnread` tells whether
    * that is the client's doing: it has left, did not read when the source failed, or had not read for long.
@@ -19,6 +19,8 @@ export type WebStreamOptions = {
   /** Called when the client leaves. After it resolves, the rest of the body is dropped. */
   readonly onLeave: () => Promise<void>
 }
+
+export type EndedClient = { readonly hasLeft: boolean; readonly wasUnread: boolean }
 
 export type WebStream = {
   readonly body: ReadableStream<Uint8Array>
@@ -66,7 +68,7 @@ export function webStream(source: ReadableStream<Uint8Array>, options: WebStream
     }
     if (isOver) return
     if (piece.done) {
-      finish(() => options.onEnd(copy.body(), copy.bytes, clientWait.isLong))
+      finish(() => options.onEnd(copy.body(), copy.bytes, { hasLeft: isGone, wasUnread: clientWait.isLong }))
       if (!isUnread) controller.close()
       return
     }
